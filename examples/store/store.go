@@ -25,7 +25,8 @@ func Open(address string) *casnode.Node { return casnode.New(open(address), nil)
 func open(address string) *store {
 	// No retries: if a Swap succeeded and its reply was lost, a second one would
 	// report a refusal.
-	return &store{redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1}), address}
+	options := redis.Options{Addr: address, MaxRetries: -1, ContextTimeoutEnabled: true}
+	return &store{redis.NewClient(&options), address}
 }
 
 // The row of a name is a field in each of two hashes. The sorted set has the names

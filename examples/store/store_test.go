@@ -15,9 +15,11 @@ import (
 
 // snippet: conformance
 func TestConformance(t *testing.T) {
-	address := servertest.Redis(t, 1)[0].Addr()
+	servers := servertest.Redis(t, 2)
+	one, other := servers[0].Addr(), servers[1].Addr()
 	casnodetest.Run(t, casnodetest.Harness{
-		Open:   func(testing.TB) (a, b casnode.Store) { return open(address), open(address) },
+		Open:   func(testing.TB) (a, b casnode.Store) { return open(one), open(one) },
+		Apart:  func(testing.TB) (a, b casnode.Store) { return open(one), open(other) },
 		Sweeps: true, Hears: true,
 	})
 }

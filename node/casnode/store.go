@@ -73,7 +73,7 @@ type Store interface {
 	Swap(ctx context.Context, seen Snapshot, row Row, wakes []string) (bool, error)
 	// String names the store in errors and in the membership, like an address.
 	// All clients use the same name, and other stores have another one. So it has
-	// no user in it, and no password. It has no space.
+	// no user in it, and no password: no @. It has no space.
 	String() string
 	// Close frees its resources. Methods that are called later return errors.
 	Close() error

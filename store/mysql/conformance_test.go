@@ -4,7 +4,9 @@ package mysql_test
 
 import (
 	"context"
+	"crypto/rand"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,13 +20,13 @@ import (
 func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
 func TestConformance(t *testing.T) {
-	conformance(t, mysql.Options{Table: "conformance"}, "")
+	conformance(t, "conformance", "")
 }
 
 // TestConformanceWhereAnEmptyStringIsNull runs the suite under the mode of Oracle
 // that turns ” into NULL.
 func TestConformanceWhereAnEmptyStringIsNull(t *testing.T) {
-	conformance(t, mysql.Options{Table: "empty_is_null"}, "?sql_mode=%27ORACLE,EMPTY_STRING_IS_NULL%27")
+	conformance(t, "empty_is_null", "?sql_mode=%27ORACLE,EMPTY_STRING_IS_NULL%27")
 }
 
 // TestNodeIsMarkedWhereAnEmptyStringIsNull marks a node: the marker's name is
@@ -48,17 +50,24 @@ func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
 	}
 }
 
-func conformance(t *testing.T, opts mysql.Options, parameters string) {
+func conformance(t *testing.T, table, parameters string) {
 	dsn := servertest.MariaDB(t) + parameters
-	open := func(t testing.TB) casnode.Store {
-		n, err := mysql.Open(dsn, &opts)
+	open := func(t testing.TB, dsn, table string) casnode.Store {
+		n, err := mysql.Open(dsn, &mysql.Options{Table: table})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return mysql.Store(n)
 	}
 	casnodetest.Run(t, casnodetest.Harness{
-		Open:     func(t testing.TB) (a, b casnode.Store) { return open(t), open(t) },
-		Prepares: true, Sweeps: true, // MySQL sends no notifications: it is no Hearer
+		Open: func(t testing.TB) (a, b casnode.Store) { return open(t, dsn, table), open(t, dsn, table) },
+		Unprepared: func(t testing.TB) (a, b casnode.Store) {
+			table := "fresh_" + strings.ToLower(rand.Text())
+			return open(t, dsn, table), open(t, dsn, table)
+		},
+		Apart: func(t testing.TB) (a, b casnode.Store) {
+			return open(t, dsn, table), open(t, servertest.OwnMariaDB(t).DSN()+parameters, table)
+		},
+		Sweeps: true, // MySQL sends no notifications: it is no Hearer
 	})
 }

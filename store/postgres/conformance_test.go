@@ -3,7 +3,9 @@
 package postgres_test
 
 import (
+	"crypto/rand"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -26,7 +28,9 @@ func TestConformanceOfWaitersThatPoll(t *testing.T) {
 
 // conforms runs the suite on a database.
 func conforms(t *testing.T, dsn string, opts postgres.Options) {
-	open := func(t testing.TB) casnode.Store {
+	open := func(t testing.TB, dsn, table string) casnode.Store {
+		opts := opts
+		opts.Table = table
 		n, err := postgres.Open(dsn, &opts)
 		if err != nil {
 			t.Fatal(err)
@@ -34,8 +38,15 @@ func conforms(t *testing.T, dsn string, opts postgres.Options) {
 		return postgres.Store(n)
 	}
 	casnodetest.Run(t, casnodetest.Harness{
-		Open:     func(t testing.TB) (a, b casnode.Store) { return open(t), open(t) },
-		Prepares: true, Sweeps: true, Hears: true,
+		Open: func(t testing.TB) (a, b casnode.Store) { return open(t, dsn, opts.Table), open(t, dsn, opts.Table) },
+		Unprepared: func(t testing.TB) (a, b casnode.Store) {
+			table := "fresh_" + strings.ToLower(rand.Text())
+			return open(t, dsn, table), open(t, dsn, table)
+		},
+		Apart: func(t testing.TB) (a, b casnode.Store) {
+			return open(t, dsn, opts.Table), open(t, servertest.OwnPostgreSQL(t).DSN(), opts.Table)
+		},
+		Sweeps: true, Hears: true,
 		Options: &casnode.Options{Poll: opts.Poll},
 	})
 }

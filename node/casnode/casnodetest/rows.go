@@ -10,10 +10,10 @@ import (
 )
 
 var rowClaims = []claim{
-	{"a missing row has no version", func(p *probe) {
+	{name: "a missing row has no version", check: func(p *probe) {
 		p.has(p.a, casnode.Row{Name: p.name("missing")})
 	}},
-	{"a row is read as it was written, by every client", func(p *probe) {
+	{name: "a row is read as it was written, by every client", check: func(p *probe) {
 		long := strings.Repeat("n", 1024-len(p.prefix))
 		for _, name := range []string{"plain", "q'uo\"te`s\\", "nul\x00byte", "\xff\xfe", "Umläute 鎖", "a b\n\t", long} {
 			for _, state := range []string{"\x01", every, strings.Repeat(every, 4096)} {
@@ -23,7 +23,7 @@ var rowClaims = []claim{
 			}
 		}
 	}},
-	{"names that differ in a byte are different rows", func(p *probe) {
+	{name: "names that differ in a byte are different rows", check: func(p *probe) {
 		var all []casnode.Row
 		for _, name := range []string{"job", "Job", "job ", "job\x00", " job", "jöb", "jo\u0308b", "jobs"} {
 			all = append(all, p.put(p.name(name), name))
@@ -32,7 +32,7 @@ var rowClaims = []claim{
 			p.has(p.b, r)
 		}
 	}},
-	{"the marker is a row", func(p *probe) {
+	{name: "the marker is a row", check: func(p *probe) {
 		r := marker()
 		if !p.swap(p.a, p.read(p.a, casnode.MarkerName), r) {
 			p.Fatalf("Swap of the marker as it was read was refused")
@@ -55,19 +55,19 @@ var every = func() string {
 }()
 
 var swapClaims = []claim{
-	{"a Swap is refused if the row has changed", func(p *probe) {
+	{name: "a Swap is refused if the row has changed", check: func(p *probe) {
 		name := p.name("job")
 		p.put(name, "one")
 		seen := p.read(p.a, name)
 		p.put(name, "two")
 		p.refused("though the row has changed", seen, row(name, "late"))
 	}},
-	{"a Swap is refused if there is a row meanwhile", func(p *probe) {
+	{name: "a Swap is refused if there is a row meanwhile", check: func(p *probe) {
 		seen := p.read(p.a, p.name("job"))
 		p.put(p.name("job"), "one")
 		p.refused("though there is a row", seen, row(p.name("job"), "late"))
 	}},
-	{"a Swap is refused if the marker has changed", func(p *probe) {
+	{name: "a Swap is refused if the marker has changed", check: func(p *probe) {
 		for _, name := range []string{"new", "used"} {
 			if name == "used" {
 				p.put(p.name(name), "one")
@@ -80,12 +80,12 @@ var swapClaims = []claim{
 			p.refused("though there is a marker", seen, row(p.name(name), "late"))
 		}
 	}},
-	{"a Swap of the marker is refused if it has changed", func(p *probe) {
+	{name: "a Swap of the marker is refused if it has changed", check: func(p *probe) {
 		seen := p.read(p.a, casnode.MarkerName)
 		p.mark()
 		p.refused("though the marker has changed", seen, marker())
 	}},
-	{"a Swap is refused by another server", func(p *probe) {
+	{name: "a Swap is refused by another server", check: func(p *probe) {
 		p.put(p.name("used"), "one")
 		for _, r := range []casnode.Row{row(p.name("new"), "late"), row(p.name("used"), "late"), marker()} {
 			seen := p.read(p.a, r.Name)
@@ -93,7 +93,7 @@ var swapClaims = []claim{
 			p.refused("though the server is another one", seen, r)
 		}
 	}},
-	{"of many Swaps at once one is done", func(p *probe) {
+	{name: "of many Swaps at once one is done", check: func(p *probe) {
 		name := p.name("job")
 		for range 20 { // the first is an insert
 			seen := p.read(p.a, name)
@@ -132,7 +132,7 @@ func (p *probe) insert(name string) casnode.Snapshot {
 
 // sweepClaims are those of a Sweeper.
 var sweepClaims = []claim{
-	{"a Swap is refused if the row is gone", func(p *probe) {
+	{name: "a Swap is refused if the row is gone", check: func(p *probe) {
 		s := p.a.(casnode.Sweeper)
 		seen := p.insert("job")
 		if err := s.Remove(p.ctx, seen, []casnode.Row{seen.Row}); err != nil {
@@ -143,7 +143,7 @@ var sweepClaims = []claim{
 		p.put(seen.Row.Name, "one") // the same bytes as before
 		p.refused("though the row was removed and written anew", seen, row(seen.Row.Name, "late"))
 	}},
-	{"Remove leaves what has changed, and what another server shows", func(p *probe) {
+	{name: "Remove leaves what has changed, and what another server shows", check: func(p *probe) {
 		s := p.a.(casnode.Sweeper)
 		seen := p.insert("spent")
 		changed := p.insert("changed").Row
@@ -165,7 +165,7 @@ var sweepClaims = []claim{
 }
 
 var scanClaims = []claim{
-	{"Scan returns pages in the order of the bytes", func(p *probe) {
+	{name: "Scan returns pages in the order of the bytes", check: func(p *probe) {
 		p.mark()
 		var want []string
 		rows := map[string]casnode.Row{}
@@ -200,7 +200,7 @@ var scanClaims = []claim{
 			}
 		}
 	}},
-	{"Scan returns all rows but the marker", func(p *probe) {
+	{name: "Scan returns all rows but the marker", check: func(p *probe) {
 		p.mark()
 		p.put(p.name("job"), "one")
 		page, err := p.a.Scan(p.ctx, casnode.MarkerName, 1)

@@ -36,10 +36,18 @@ type Harness struct {
 	// closes both. Required.
 	Open func(t testing.TB) (a, b casnode.Store)
 
-	// Prepares, Sweeps and Hears say that the store is a casnode.Preparer, a
-	// casnode.Sweeper, a casnode.Hearer. Default to false: the claims about it
-	// are then left out. A store that is one all the same fails.
-	Prepares, Sweeps, Hears bool
+	// Unprepared opens a store twice that was never prepared, such as one whose
+	// table does not exist. Run closes both. Required for a casnode.Preparer.
+	Unprepared func(t testing.TB) (a, b casnode.Store)
+
+	// Apart opens two stores on two servers. Run closes both. Defaults to nil:
+	// the suite then does not see whether servers have different identities.
+	Apart func(t testing.TB) (a, b casnode.Store)
+
+	// Sweeps and Hears say that the store is a casnode.Sweeper, a casnode.Hearer.
+	// Default to false: the claims about it are then left out. A store that is
+	// one all the same fails.
+	Sweeps, Hears bool
 
 	// Options are those of the nodes over it: the ones that you use. Defaults to
 	// nil.
@@ -57,8 +65,8 @@ func Run(t *testing.T, h Harness) {
 	}
 	for _, c := range claims(h) {
 		t.Run(c.name, func(t *testing.T) {
-			a, b := h.Open(t)
-			c.check(newProbe(t, a, b, 30*time.Second))
+			a, b := h.open(c.stores)(t)
+			c.run(t, a, b, 30*time.Second)
 		})
 	}
 	t.Run("node", func(t *testing.T) {
@@ -74,40 +82,73 @@ func Run(t *testing.T, h Harness) {
 	})
 }
 
+// stores says which two stores a claim is about.
+type stores uint8
+
+const (
+	together   stores = iota // one store, opened twice
+	unprepared               // the same, before Prepare
+	apart                    // two servers
+)
+
+func (h Harness) open(s stores) func(t testing.TB) (a, b casnode.Store) {
+	switch s {
+	case unprepared:
+		return h.Unprepared
+	case apart:
+		return h.Apart
+	}
+	return h.Open
+}
+
 // A claim is one sentence about stores, and the check that it holds.
 type claim struct {
-	name  string
-	check func(p *probe)
+	name   string
+	check  func(p *probe)
+	stores stores // together by default
+}
+
+// run checks the claim on two stores, which it closes.
+func (c claim) run(t reporter, a, b casnode.Store, patience time.Duration) {
+	p := newProbe(t, a, b, patience)
+	if c.stores != unprepared {
+		p.prepare(a)
+		p.prepare(b)
+	}
+	c.check(p)
 }
 
 // claims returns all claims that a store of the harness's kind must meet.
 func claims(h Harness) []claim {
 	all := slices.Concat(rowClaims, swapClaims, scanClaims, snapshotClaims, callClaims)
 	all = append(all, abilities(h))
-	if h.Prepares {
-		all = append(all, prepareClaim)
+	if h.Unprepared != nil {
+		all = append(all, prepareClaims...)
+	}
+	if h.Apart != nil {
+		all = append(all, apartClaim)
 	}
 	if h.Sweeps {
 		all = append(all, sweepClaims...)
 	}
 	if h.Hears {
-		all = append(all, hearClaim)
+		all = append(all, hearClaims...)
 	}
 	return all
 }
 
 // abilities is the claim that the harness says what the store is.
 func abilities(h Harness) claim {
-	return claim{"the store is what the harness says", func(p *probe) {
+	return claim{name: "the store is what the harness says", check: func(p *probe) {
 		_, prepares := p.a.(casnode.Preparer)
 		_, sweeps := p.a.(casnode.Sweeper)
 		_, hears := p.a.(casnode.Hearer)
 		for _, ability := range []struct {
 			name      string
 			says, has bool
-		}{{"Prepares", h.Prepares, prepares}, {"Sweeps", h.Sweeps, sweeps}, {"Hears", h.Hears, hears}} {
+		}{{"Unprepared", h.Unprepared != nil, prepares}, {"Sweeps", h.Sweeps, sweeps}, {"Hears", h.Hears, hears}} {
 			if ability.says != ability.has {
-				p.Errorf("Harness.%s is %v: it must be %v for this store", ability.name, ability.says, ability.has)
+				p.Errorf("Harness.%s is set: %v, must be %v for this store", ability.name, ability.says, ability.has)
 			}
 		}
 	}}
@@ -141,14 +182,16 @@ func newProbe(t reporter, a, b casnode.Store, patience time.Duration) *probe {
 		a.Close()
 		b.Close()
 	})
-	for _, s := range []casnode.Store{a, b} {
-		if s, ok := s.(casnode.Preparer); ok {
-			if err := s.Prepare(ctx); err != nil {
-				t.Fatalf("Prepare: %v", err)
-			}
+	return p
+}
+
+// prepare prepares a store that is a Preparer.
+func (p *probe) prepare(s casnode.Store) {
+	if s, ok := s.(casnode.Preparer); ok {
+		if err := s.Prepare(p.ctx); err != nil {
+			p.Errorf("Prepare: %v", err)
 		}
 	}
-	return p
 }
 
 // name returns a name of this probe.

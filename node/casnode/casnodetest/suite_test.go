@@ -2,6 +2,7 @@ package casnodetest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"maps"
 	"runtime"
@@ -17,10 +18,12 @@ import (
 
 // shelf is what two stores in memory share.
 type shelf struct {
-	mu    sync.Mutex // guards all fields
-	rows  map[string]casnode.Row
-	ears  map[*store]func(string)
-	clock func() time.Time
+	mu       sync.Mutex // guards all fields
+	rows     map[string]casnode.Row
+	ears     map[*store]func(string)
+	clock    func() time.Time
+	server   string
+	prepared bool
 }
 
 // store is a store in memory. A mutant replaces one of its functions.
@@ -36,14 +39,17 @@ type store struct {
 	remove func(s *store, seen casnode.Snapshot, r casnode.Row) bool
 	unable func(s *store, ctx context.Context) error
 	wake   func(s *store, done bool, wakes []string) []string
-	reset  func(s *store)
-	deaf   bool // Hear ignores its context
+	reset  func(s *store) error
+	deaf   bool                            // Hear ignores its context
+	hears  bool                            // Hear ignores that the store is closed
+	early  bool                            // Hear is ready before it hears
+	commit func(ctx context.Context) error // after the write
 	name   string
 }
 
 func newStore(on *shelf) *store {
 	return &store{
-		shelf: on, name: "store",
+		shelf: on, name: "store/" + on.server,
 		same: func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
 			return s.sameRow(seen, r) && s.sameMarker(seen, r) && s.sameServer(seen)
 		},
@@ -66,6 +72,11 @@ func newStore(on *shelf) *store {
 			if s.closed {
 				return errors.New("the store is closed")
 			}
+			if s.mu.Lock(); !s.prepared {
+				defer s.mu.Unlock()
+				return casnode.ErrUnprepared
+			}
+			s.mu.Unlock()
 			return ctx.Err()
 		},
 		wake: func(_ *store, done bool, wakes []string) []string {
@@ -74,7 +85,8 @@ func newStore(on *shelf) *store {
 			}
 			return wakes
 		},
-		reset: func(*store) {},
+		reset:  func(s *store) error { return nil },
+		commit: func(context.Context) error { return nil },
 	}
 }
 
@@ -86,10 +98,10 @@ func (s *store) sameMarker(seen casnode.Snapshot, r casnode.Row) bool {
 	return r.Name == casnode.MarkerName || s.rows[casnode.MarkerName].Version == seen.Marker.Version
 }
 
-func (s *store) sameServer(seen casnode.Snapshot) bool { return seen.Server == "server" }
+func (s *store) sameServer(seen casnode.Snapshot) bool { return seen.Server == s.server }
 
 func (s *store) snapshot(name string) casnode.Snapshot {
-	return casnode.Snapshot{Row: s.rows[s.key(name)], Marker: s.rows[casnode.MarkerName], Server: "server", Now: s.clock()}
+	return casnode.Snapshot{Row: s.rows[s.key(name)], Marker: s.rows[casnode.MarkerName], Server: s.server, Now: s.clock().Truncate(time.Microsecond)}
 }
 
 func (s *store) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
@@ -109,7 +121,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, r casnode.Row, 
 			hear(wake)
 		}
 	}
-	return done, nil
+	return done, s.commit(ctx)
 }
 
 func (s *store) swap(seen casnode.Snapshot, r casnode.Row) (bool, []func(string)) {
@@ -143,10 +155,18 @@ func (s *store) Remove(_ context.Context, seen casnode.Snapshot, rows []casnode.
 }
 
 func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) error {
+	if s.closed && !s.hears {
+		return errors.New("the store is closed")
+	}
+	if s.early {
+		ready()
+	}
 	s.mu.Lock()
 	s.ears[s] = heard
 	s.mu.Unlock()
-	ready()
+	if !s.early {
+		ready()
+	}
 	if s.deaf {
 		select {}
 	}
@@ -157,23 +177,45 @@ func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) erro
 	return ctx.Err()
 }
 
-func (s *store) Prepare(context.Context) error { s.reset(s); return nil }
-func (s *store) String() string                { return s.name }
-func (s *store) Close() error                  { s.closed = true; return nil }
-
-func open(clock func() time.Time, damage func(*store)) (a, b *store) {
-	on := &shelf{rows: map[string]casnode.Row{}, ears: map[*store]func(string){}, clock: clock}
-	a, b = newStore(on), newStore(on)
-	for _, s := range []*store{a, b} {
-		if damage != nil {
-			damage(s)
-		}
-	}
-	return a, b
+func (s *store) Prepare(context.Context) error {
+	err := s.reset(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prepared = true
+	return err
 }
 
-// whole says what a store is.
-var whole = Harness{Prepares: true, Sweeps: true, Hears: true}
+func (s *store) String() string { return s.name }
+func (s *store) Close() error   { s.closed = true; return nil }
+
+func newShelf(clock func() time.Time) *shelf {
+	return &shelf{rows: map[string]casnode.Row{}, ears: map[*store]func(string){}, clock: clock, server: rand.Text()}
+}
+
+// harness has stores in memory that are Preparers, Sweepers and Hearers.
+func harness(clock func() time.Time, damage func(*store)) Harness {
+	if damage == nil {
+		damage = func(*store) {}
+	}
+	open := func(first, second *shelf) (casnode.Store, casnode.Store) {
+		a, b := newStore(first), newStore(second)
+		damage(a)
+		damage(b)
+		return a, b
+	}
+	together := func(testing.TB) (casnode.Store, casnode.Store) {
+		on := newShelf(clock)
+		return open(on, on)
+	}
+	return Harness{
+		Open: together, Unprepared: together,
+		Apart:  func(testing.TB) (a, b casnode.Store) { return open(newShelf(clock), newShelf(clock)) },
+		Sweeps: true, Hears: true,
+	}
+}
+
+// whole has stores without damage.
+var whole = harness(time.Now, nil)
 
 // manualClock returns a clock, and what advances it.
 func manualClock() (clock func() time.Time, advance func(d time.Duration)) {
@@ -193,12 +235,9 @@ func manualClock() (clock func() time.Time, advance func(d time.Duration)) {
 
 func TestConformance(t *testing.T) {
 	clock, advance := manualClock()
-	Run(t, Harness{
-		Open:     func(testing.TB) (casnode.Store, casnode.Store) { return open(clock, nil) },
-		Prepares: true, Sweeps: true, Hears: true,
-		Advance: advance,
-		Options: &casnode.Options{Poll: true},
-	})
+	h := harness(clock, nil)
+	h.Advance, h.Options = advance, &casnode.Options{Poll: true}
+	Run(t, h)
 }
 
 // TestConformanceOfAPlainStore runs the claims that every store must meet.
@@ -207,28 +246,29 @@ func TestConformanceOfAPlainStore(t *testing.T) {
 	clock, advance := manualClock()
 	Run(t, Harness{
 		Open: func(testing.TB) (casnode.Store, casnode.Store) {
-			a, b := open(clock, nil)
-			return plain{a}, plain{b}
+			on := newShelf(clock)
+			on.prepared = true
+			return plain{newStore(on)}, plain{newStore(on)}
 		},
 		Advance: advance,
 	})
 }
 
 // TestConformanceOfNotifications runs the suite in real time.
-func TestConformanceOfNotifications(t *testing.T) {
-	Run(t, Harness{
-		Open:     func(testing.TB) (casnode.Store, casnode.Store) { return open(time.Now, nil) },
-		Prepares: true, Sweeps: true, Hears: true,
-	})
-}
+func TestConformanceOfNotifications(t *testing.T) { Run(t, whole) }
 
 // TestHarnessSaysWhatTheStoreIs has harnesses that say too little.
 func TestHarnessSaysWhatTheStoreIs(t *testing.T) {
 	if fails(abilities(whole), nil) {
 		t.Errorf("the claim fails for %+v", whole)
 	}
-	for _, h := range []Harness{{Sweeps: true, Hears: true}, {Prepares: true, Hears: true}, {Prepares: true, Sweeps: true}} {
-		if !fails(abilities(h), nil) {
+	for _, drop := range []func(h *Harness){
+		func(h *Harness) { h.Unprepared = nil },
+		func(h *Harness) { h.Sweeps = false },
+		func(h *Harness) { h.Hears = false },
+	} {
+		h := whole
+		if drop(&h); !fails(abilities(h), nil) {
 			t.Errorf("the claim holds for %+v", h)
 		}
 	}
@@ -262,8 +302,8 @@ func fails(c claim, damage func(*store)) bool {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		a, b := open(time.Now, damage)
-		c.check(newProbe(&r, a, b, 3*time.Second))
+		a, b := harness(time.Now, damage).open(c.stores)(nil)
+		c.run(&r, a, b, 3*time.Second)
 	}()
 	<-ended
 	for _, f := range r.cleanups {
@@ -485,10 +525,11 @@ var mutants = []struct {
 		s.remove = func(s *store, _ casnode.Snapshot, r casnode.Row) bool { return s.rows[r.Name].Version == r.Version }
 	}, "Remove leaves what has changed, and what another server shows"},
 	{"Prepare empties the store", func(s *store) {
-		s.reset = func(s *store) {
+		s.reset = func(s *store) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			clear(s.rows)
+			return nil
 		}
 	}, "a store that is prepared again keeps its rows"},
 	{"wakes are lost", func(s *store) {
@@ -526,6 +567,53 @@ var mutants = []struct {
 	{"a closed store goes on", func(s *store) {
 		s.unable = func(_ *store, ctx context.Context) error { return ctx.Err() }
 	}, "a store that is closed returns errors"},
+	{"an identity is the same for every server", func(s *store) { s.server = "server" }, "two servers have two identities and two names"},
+	{"a name is the same for every server", func(s *store) { s.name = "store" }, "two servers have two identities and two names"},
+	{"the clock counts milliseconds", func(s *store) { s.clock = func() time.Time { return time.Now().Truncate(time.Millisecond) } }, "the clock counts microseconds"},
+	{"the clock is time.Now", func(s *store) {
+		s.read = func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			seen := s.snapshot(name)
+			seen.Now = time.Now()
+			return seen
+		}
+	}, "the clock counts microseconds"},
+	{"that the table is missing is not wrapped", func(s *store) {
+		unable := s.unable
+		s.unable = func(s *store, ctx context.Context) error {
+			if err := unable(s, ctx); err != nil {
+				return errors.New(err.Error())
+			}
+			return nil
+		}
+	}, "a store that is not prepared returns ErrUnprepared"},
+	{"Prepare fails if another one creates the table", func(s *store) {
+		s.reset = func(s *store) error {
+			s.mu.Lock()
+			before := s.prepared
+			s.mu.Unlock()
+			time.Sleep(time.Millisecond)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.prepared != before {
+				return errors.New("the table exists")
+			}
+			return nil
+		}
+	}, "a store may be prepared by many at once"},
+	{"an error of the commit is ErrUnsent", func(s *store) {
+		s.commit = func(ctx context.Context) error {
+			time.Sleep(time.Millisecond)
+			if ctx.Err() != nil {
+				return node.ErrUnsent
+			}
+			return nil
+		}
+	}, "a Swap that returns ErrUnsent is never done"},
+	{"Hear is ready before it hears", func(s *store) { s.early = true }, "wakes arrive with the write, and only with it"},
+	{"Hear ignores Close", func(s *store) { s.hears = true }, "Hear of a store that is closed returns an error"},
+	{"the name has the user", func(s *store) { s.name = "user@" + s.name }, "the name of a store has no user and no space"},
 	{"stores have names of their own", func(s *store) { s.name = time.Now().String() }, "the name of a store is the same for all clients"},
 }
 
