@@ -114,6 +114,7 @@ func TestLockThatIsWaitedForHeldAndReleased(t *testing.T) {
 		c, registry := newCollector(t, redlatchprom.Options{})
 		locks := newClient(t, c)
 		first := mustLock(t, locks, "orders/1", redlatch.LockOptions{MaxHold: 100 * time.Second})
+		synctest.Wait() // or the second is granted the third node first, and releases it
 		var second *redlatch.Lease
 		var waits sync.WaitGroup
 		waits.Go(func() { second = mustLock(t, locks, "orders/1", redlatch.LockOptions{MaxHold: 1000 * time.Second}) })
