@@ -1,6 +1,7 @@
 package redlatchprom
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -65,6 +66,9 @@ func New(opts *Options) (*Collector, error) {
 		return nil, err
 	}
 	c.define(o)
+	if err := prometheus.NewRegistry().Register(c); err != nil {
+		return nil, &redlatch.ConfigError{Field: "ConstLabels", Value: o.ConstLabels, Bound: fmt.Sprintf("labels that Prometheus accepts: %v", err)}
+	}
 	for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpRelease} {
 		c.withoutQuorum.WithLabelValues(op.String()) // from 0: the first one is an increase
 	}

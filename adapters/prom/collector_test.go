@@ -353,7 +353,7 @@ func TestWrongOptionsAreRefusedByName(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	for _, labels := range []prometheus.Labels{{"a-b": ""}, {"__a": ""}, {"1": ""}, {"": ""}, {"a": "\xff"}} {
+	for _, labels := range []prometheus.Labels{{"__a": ""}, {"op": ""}, {"": ""}, {"a": "\xff"}} {
 		if _, err := redlatchprom.New(&redlatchprom.Options{ConstLabels: labels}); !errors.Is(err, redlatch.ErrConfig) {
 			t.Errorf("%q: %v", labels, err)
 		}

@@ -2,9 +2,6 @@ package redlatchprom
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -54,11 +51,6 @@ func (o Options) withDefaults() (Options, error) {
 			return o, err
 		}
 	}
-	for name, value := range o.ConstLabels {
-		if err := checkConstLabel(name, value); err != nil {
-			return o, err
-		}
-	}
 	return o, nil
 }
 
@@ -70,26 +62,6 @@ func checkBuckets(field string, limits []float64) error {
 	}
 	if len(limits) == 0 {
 		return &redlatch.ConfigError{Field: field, Value: limits, Bound: "nil, or one limit at least"}
-	}
-	return nil
-}
-
-var (
-	labelForm = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-	ourLabels = []string{"name", "reason", "cause", "node", "op", "le"}
-)
-
-func checkConstLabel(name, value string) error {
-	bad := func(bound string) error {
-		return &redlatch.ConfigError{Field: "ConstLabels", Value: fmt.Sprintf("%q: %q", name, value), Bound: bound}
-	}
-	switch {
-	case !labelForm.MatchString(name) || len(name) > 1 && name[:2] == "__":
-		return bad("letters, digits and _, not first a digit or __")
-	case slices.Contains(ourLabels, name):
-		return bad(fmt.Sprintf("another name than the metrics' own labels %q", ourLabels))
-	case !utf8.ValidString(value):
-		return bad("a value of UTF-8")
 	}
 	return nil
 }
