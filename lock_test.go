@@ -309,7 +309,7 @@ func TestLostReplyDoesNotMakeOurOwnLockLookLikeAnothers(t *testing.T) {
 			}
 			lose()
 			for _, l := range links {
-				l.Set(func(l *locktest.Link) { l.ReleaseLag = 50 * time.Millisecond })
+				l.Set(func(l *locktest.Link) { l.Lag = map[node.Op]time.Duration{node.OpRelease: 50 * time.Millisecond} })
 			}
 			_, err := c.TryLock(t.Context(), "job", nil)
 			locktest.WantErr(t, err, redlatch.ErrNoQuorum)

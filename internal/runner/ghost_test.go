@@ -288,7 +288,7 @@ func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 			c := locktest.NewClient(t, nodes, redlatch.Options{})
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
 			synctest.Wait()
-			links[2].Set(func(l *locktest.Link) { l.RepairLag = late })
+			links[2].Set(func(l *locktest.Link) { l.Lag = map[node.Op]time.Duration{node.OpRepair: late} })
 			if !links[2].Drop("job") {
 				t.Fatal("there was nothing to forget")
 			}

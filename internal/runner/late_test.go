@@ -83,7 +83,7 @@ func TestValidityIsCountedFromTheFirstRequestOfAGathering(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		// Two nodes notify the waiter at once, the third 4 ms later.
 		for _, l := range hosts[1].Links[2:] {
-			l.Set(func(l *locktest.Link) { l.ReleaseLag = 4 * time.Millisecond })
+			l.Set(func(l *locktest.Link) { l.Lag = map[node.Op]time.Duration{node.OpRelease: 4 * time.Millisecond} })
 		}
 		start := time.Now()
 		go first.Release(context.Background())

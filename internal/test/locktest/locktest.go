@@ -25,17 +25,16 @@ import (
 type Link struct {
 	*memory.Node
 	mu           sync.Mutex
-	Out          time.Duration // how long a request is in flight
-	Back         time.Duration // how long a reply is in flight
-	ReleaseLag   time.Duration // how much longer a release is in flight
-	RepairLag    time.Duration // how much longer a repair is in flight
-	Deaf         bool          // the driver does not return when its context ends
-	Frozen       chan struct{} // requests wait here until it is closed
-	LoseReplies  int           // number of replies that are still to be lost
-	Refuse       error         // requests fail with this, without any effect
-	LoseWakes    bool          // notifications are lost
-	WakeLag      time.Duration // how much longer a notification is in flight
-	IgnoreYields bool          // yields are not executed
+	Out          time.Duration             // how long a request is in flight
+	Back         time.Duration             // how long a reply is in flight
+	Lag          map[node.Op]time.Duration // how much longer some requests are in flight
+	Deaf         bool                      // the driver does not return when its context ends
+	Frozen       chan struct{}             // requests wait here until it is closed
+	LoseReplies  int                       // number of replies that are still to be lost
+	Refuse       error                     // requests fail with this, without any effect
+	LoseWakes    bool                      // notifications are lost
+	WakeLag      time.Duration             // how much longer a notification is in flight
+	IgnoreYields bool                      // yields are not executed
 	Listener     func(node.Wake)
 	Hook         func(req node.Request)
 	requests     map[node.Op]int
@@ -99,13 +98,7 @@ var ErrLostReply = errors.New("connection reset by peer")
 func (l *Link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	l.mu.Lock()
 	l.requests[req.Op]++
-	out, back, deaf, frozen := l.Out, l.Back, l.Deaf, l.Frozen
-	if req.Op == node.OpRelease {
-		out += l.ReleaseLag
-	}
-	if req.Op == node.OpRepair {
-		out += l.RepairLag
-	}
+	out, back, deaf, frozen := l.Out+l.Lag[req.Op], l.Back, l.Deaf, l.Frozen
 	hook := l.Hook
 	lose := l.LoseReplies > 0
 	if lose {

@@ -18,7 +18,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/fresh"
@@ -107,7 +106,6 @@ type Process struct {
 	mu    sync.Mutex
 	lines []string // its output, on stdout and stderr
 	read  int      // how many of them Line has read
-	more  chan struct{}
 }
 
 // Start starts the program under a name for the test's own log. It is killed
@@ -118,7 +116,7 @@ func Start(t testing.TB, name string, env []string, args ...string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{t: t, name: name, cmd: exec.Command(self, args...), done: make(chan struct{}), more: make(chan struct{}, 1)}
+	p := &Process{t: t, name: name, cmd: exec.Command(self, args...), done: make(chan struct{})}
 	// The race detector makes a process that succeeds sleep for a second.
 	p.cmd.Env = append(append(os.Environ(), variable+"=1", "GORACE=atexit_sleep_ms=0"), env...)
 	p.cmd.Dir = t.TempDir()
@@ -146,10 +144,6 @@ func (p *Process) listen(out io.ReadCloser) {
 		p.mu.Lock()
 		p.lines = append(p.lines, s.Text())
 		p.mu.Unlock()
-		select {
-		case p.more <- struct{}{}:
-		default:
-		}
 	}
 	p.cmd.Wait()
 	close(p.done)
@@ -157,30 +151,32 @@ func (p *Process) listen(out io.ReadCloser) {
 
 // Line waits until the process prints a line that contains one of the texts,
 // and returns it. Earlier lines are skipped.
-func (p *Process) Line(texts ...string) string {
+func (p *Process) Line(texts ...string) (line string) {
 	p.t.Helper()
-	late := time.After(poll.Patience)
-	for ended := false; ; {
+	found := false
+	poll.Holds(poll.Patience, func() bool {
+		ended := p.ended()
 		p.mu.Lock()
-		for p.read < len(p.lines) {
+		defer p.mu.Unlock()
+		for !found && p.read < len(p.lines) {
+			line = p.lines[p.read]
 			p.read++
-			line := p.lines[p.read-1]
-			if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) }) {
-				p.mu.Unlock()
-				return line
-			}
+			found = slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) })
 		}
-		p.mu.Unlock()
-		if ended {
-			p.t.Fatalf("%s ended and never said one of %q; it said:\n%s", p.name, texts, p.Said())
-		}
-		select {
-		case <-p.more:
-		case <-p.done:
-			ended = true
-		case <-late:
-			p.t.Fatalf("%s has not said one of %q within %v; it said:\n%s", p.name, texts, poll.Patience, p.Said())
-		}
+		return found || ended
+	})
+	if !found {
+		p.t.Fatalf("%s has not said one of %q; it said:\n%s", p.name, texts, p.Said())
+	}
+	return line
+}
+
+func (p *Process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -210,9 +206,7 @@ func (p *Process) Kill() {
 // Wait waits until the process ends by itself, and returns its exit code.
 func (p *Process) Wait() int {
 	p.t.Helper()
-	select {
-	case <-p.done:
-	case <-time.After(poll.Patience):
+	if !poll.Holds(poll.Patience, p.ended) {
 		p.t.Fatalf("%s has not ended within %v; it said:\n%s", p.name, poll.Patience, p.Said())
 	}
 	return p.cmd.ProcessState.ExitCode()

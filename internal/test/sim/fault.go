@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // FaultKind says what breaks.
 type FaultKind string
@@ -35,10 +32,6 @@ type Fault struct {
 	Node   int
 	Client int
 	By     time.Duration // how far a clock is set, how old the data is
-}
-
-func (f Fault) String() string {
-	return fmt.Sprintf("%v: %s (node %d, client %d, for %v, by %v)", f.At, f.Kind, f.Node, f.Client, f.For, f.By)
 }
 
 func (p *Plan) faults(s *stream) {

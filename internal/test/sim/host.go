@@ -43,7 +43,7 @@ func (w *World) schedule(f Fault, n uint64) {
 		if w.ctx.Err() != nil {
 			return
 		}
-		w.note("%v", f)
+		w.note("%+v", f)
 		w.strike(f, n, &old)
 	})
 }

@@ -11,10 +11,8 @@ import (
 
 // judge compares every lease with all others.
 type judge struct {
-	w  *World
-	mu sync.Mutex
-	// held are the leases that may still be valid.
-	held []*held
+	w    *World
+	mu   sync.Mutex
 	all  []*held
 	free map[int]time.Duration // since when a name has been free
 	out  Outcome
@@ -30,12 +28,10 @@ type held struct {
 	*redlatch.Lease
 	name   int
 	client int
-	began  time.Duration // when it was asked for
 	had    time.Duration
 	over   bool       // it was observed to have ended
 	asked  node.Share // what it was acquired as
 	share  node.Share // what it is: a reader since a downgrade
-	wrote  bool       // it was a writer
 }
 
 func newJudge(w *World) *judge {
@@ -73,30 +69,25 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 	w := j.w
 	share := call.Share
 	share.Slot = uint8(l.Slot())
-	h := &held{Lease: l, name: call.Name, client: call.Client, began: began, had: w.now(), asked: share, share: share}
+	h := &held{Lease: l, name: call.Name, client: call.Client, had: w.now(), asked: share, share: share}
 	if slots := int(share.Slots); l.Slot() >= max(slots, 1) {
 		w.fail("client %d has slot %d of %d", h.client, l.Slot(), slots)
 	}
-	if left, most := l.Remaining(), l.TTL()-l.TTL()/100; left > most {
-		w.fail("a lease of %v is valid for another %v", l.TTL(), left)
-	}
 	j.mu.Lock()
-	still := j.held[:0]
 	var overlap, back, same *held
-	for _, o := range j.held {
-		if j.ended(o) {
-			continue
-		}
-		still = append(still, o)
-		if o.name == h.name && exclusion.Conflict(o.share, h.share) {
-			overlap = o
-		}
-	}
-	j.held = append(still, h)
-	j.beside(h)
+	alike, downgraded := 0, false
 	for _, o := range j.all {
 		if o.name != h.name {
 			continue
+		}
+		if !j.ended(o) {
+			if exclusion.Conflict(o.share, h.share) {
+				overlap = o
+			}
+			if o.share.Mode == h.share.Mode {
+				alike++
+				downgraded = downgraded || o.share.Mode != o.asked.Mode
+			}
 		}
 		// Readers do not exclude each other: their tokens need no order. Nor do
 		// slots that were asked for at the same time.
@@ -111,6 +102,7 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 			back = o
 		}
 	}
+	j.beside(h, alike, downgraded)
 	j.all = append(j.all, h)
 	if overlap != nil {
 		j.out.Overlaps++
@@ -135,31 +127,25 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 	case same != nil && j.ordersTokens():
 		w.fail("token %v of client %d is also that of client %d", h.Token(), h.client, same.client)
 	}
+	j.look(h)
 	return h
 }
 
-// beside counts a lease that has just been acquired, beside those that are valid.
-func (j *judge) beside(h *held) {
+// beside counts a lease that has just been acquired beside so many like it.
+func (j *judge) beside(h *held, alike int, downgraded bool) {
 	count := func(what string, is bool) {
 		if is {
 			j.out.Seen[what]++
 		}
 	}
-	same, downgraded := 0, false
-	for _, o := range j.held {
-		if o.name == h.name && o != h && o.share.Mode == h.share.Mode {
-			same++
-			downgraded = downgraded || o.wrote
-		}
-	}
 	switch h.share.Mode {
 	case node.Shared:
-		count("reader beside another", same > 0)
-		count("three readers at once", same > 1)
+		count("reader beside another", alike > 0)
+		count("three readers at once", alike > 1)
 		count("reader beside a writer that was downgraded", downgraded)
 	case node.Slotted:
-		count("slot beside another", same > 0)
-		count("name with all slots held", same+1 == int(h.share.Slots))
+		count("slot beside another", alike > 0)
+		count("name with all slots held", alike+1 == int(h.share.Slots))
 	}
 }
 
@@ -167,7 +153,7 @@ func (j *judge) beside(h *held) {
 func (j *judge) downgrading(h *held) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	h.share, h.wrote = node.Share{Mode: node.Shared}, true
+	h.share = node.Share{Mode: node.Shared}
 }
 
 // downgraded records the end of a downgrade.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ type Server struct {
 // NewServer returns a server that is marked and trusted at the first request if
 // fresh is set, and quarantined otherwise.
 func NewServer(name string, clock func() time.Time, fresh bool) *Server {
-	s := &Server{name: name, clock: clock, virgin: fresh, ended: map[[2]string]bool{}, tell: func(node.Wake) {}, broken: func(string) {}}
+	s := &Server{name: name, clock: clock, virgin: fresh, freed: map[[2]string]node.Token{}, ended: map[[2]string]bool{}, tell: func(node.Wake) {}, broken: func(string) {}}
 	s.state.ID = s.nextID()
 	return s
 }
@@ -57,36 +58,41 @@ func (s *Server) save() nodestate.Server {
 	return s.state.Clone()
 }
 
-// restart restarts the server from the data on its disk.
-func (s *Server) restart(disk nodestate.Server) {
+// change changes what the server has other than by a request.
+func (s *Server) change(f func(*nodestate.Server)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state, s.freed = disk, nil
-	s.state.Restart(true, s.nextID())
+	s.freed = map[[2]string]node.Token{}
+	f(&s.state)
+}
+
+// restart restarts the server from the data on its disk.
+func (s *Server) restart(disk nodestate.Server) {
+	s.change(func(state *nodestate.Server) {
+		*state = disk
+		state.Restart(true, s.nextID())
+	})
 }
 
 // restartEmpty restarts the server without its data.
 func (s *Server) restartEmpty() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.virgin, s.freed = false, nil
-	s.state.Restart(false, s.nextID())
+	s.change(func(state *nodestate.Server) {
+		s.virgin = false
+		state.Restart(false, s.nextID())
+	})
 }
 
 // flush forgets everything, without a restart.
 func (s *Server) flush() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.virgin, s.freed = false, nil
-	s.state.Flush()
+	s.change(func(state *nodestate.Server) {
+		s.virgin = false
+		state.Flush()
+	})
 }
 
 // evict forgets a name, and nothing shows it.
 func (s *Server) evict(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.Evict(s.clock(), name)
-	s.freed = nil
+	s.change(func(state *nodestate.Server) { state.Evict(s.clock(), name) })
 }
 
 // holders returns those that have the name, or a part of it.
@@ -113,10 +119,8 @@ func (s *Server) look(name string) sight {
 
 // of returns the holder of a value; nil if there is none.
 func (v *sight) of(value string) *node.Holder {
-	for i := range v.holders {
-		if v.holders[i].Value == value {
-			return &v.holders[i]
-		}
+	if i := slices.IndexFunc(v.holders, func(h node.Holder) bool { return h.Value == value }); i >= 0 {
+		return &v.holders[i]
 	}
 	return nil
 }
@@ -204,9 +208,6 @@ func (s *Server) check(req node.Request, before sight, reply node.Reply) {
 		broken("%s was refused its repair with token %v, under the fence %v, and was never released", req.Value, req.Token, before.fence)
 	}
 	if req.Op == node.OpRelease && after.fence >= req.Token && !req.Once {
-		if s.freed == nil {
-			s.freed = map[[2]string]node.Token{}
-		}
 		s.freed[[2]string{req.Name, req.Value}] = req.Token
 	}
 	if after.fence < before.fence {
