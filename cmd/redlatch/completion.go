@@ -63,7 +63,7 @@ func completeAll(cmd *cobra.Command) {
 		switch {
 		case strings.Contains(f.Value.Type(), "|"):
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(strings.Split(f.Value.Type(), "|"), cobra.ShellCompDirectiveNoFileComp))
-		case !slices.Contains([]string{"state", "password-file", "page-password-file", "tls-cert", "tls-key"}, f.Name) && f.Value.Type() != "bool":
+		case !slices.Contains([]string{"password-file", "page-password-file", "tls-cert", "tls-key"}, f.Name) && f.Value.Type() != "bool":
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		}
 	})
@@ -93,7 +93,7 @@ func completeName(cmd *cobra.Command, args []string, begun string) ([]string, co
 	}
 	f := &nodeFlags{}
 	f.nodes, _ = cmd.Flags().GetStringArray("nodes")
-	f.state, _ = cmd.Flags().GetString("state")
+	f.nodes = distinct(f.nodes) // cobra parses the flags twice
 	f.membership, _ = cmd.Flags().GetString("membership")
 	f.passwordFile, _ = cmd.Flags().GetString("password-file")
 	f.guard = cmd.Flags().Lookup("guard").Value.String()

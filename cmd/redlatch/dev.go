@@ -130,7 +130,7 @@ func (q *devQuorum) show(out io.Writer, say *reporter) error {
 func (q *devQuorum) with(path string, argv []string, received <-chan os.Signal) error {
 	environment := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=") // they name other nodes
-		return name == variable("state") || name == membershipVariable || name == nodesVariable
+		return name == membershipVariable || name == nodesVariable
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

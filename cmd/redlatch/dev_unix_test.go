@@ -133,7 +133,7 @@ func TestDevRunsACommandBesideItsServers(t *testing.T) {
 	if code, _, _ := command(t, "run", "-n", "--nodes", nodes[0], "job", "--", "true"); code != exitNoQuorum {
 		t.Errorf("after the end a server answers: exit %d", code)
 	}
-	t.Setenv("REDLATCH_STATE", file)
+	t.Setenv("REDLATCH_NODES", "sqlite:"+file)
 	t.Setenv("REDLATCH_MEMBERSHIP", "another")
 	if code, _, stderr := command(t, "dev", "-n", "1", "--", "redlatch", "run", "-n", "job", "--", "true"); code != 0 {
 		t.Errorf("with other nodes in the environment: exit %d, %s", code, stderr)

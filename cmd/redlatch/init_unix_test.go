@@ -127,7 +127,7 @@ func TestInitRefusesBadInput(t *testing.T) {
 		{"init", "--nodes", server, "--window", "-1s"},
 		{"init", "--nodes", server, "--guard", "maybe"},
 		{"init", "--nodes", server, "--assume-fresh", "--yes", "--former", server},
-		{"init", "--state", t.TempDir() + "/locks.db"},
+		{"init", "--nodes", "sqlite:" + t.TempDir() + "/locks.db"},
 	} {
 		code, _, stderr := command(t, args...)
 		if code != exitUsage || strings.Count(stderr, "\n") != 1 {

@@ -111,7 +111,7 @@ func TestInterruptSentToRedlatchAloneStaysThere(t *testing.T) {
 func TestQuitLeavesNoCoreOfOurs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cmd := exec.Command("sh", "-c", `ulimit -c unlimited; exec redlatch run --state "$0"/locks.db job -- sh -c 'ulimit -c 0; kill -QUIT $$'`, dir)
+	cmd := exec.Command("sh", "-c", `ulimit -c unlimited; exec redlatch run --nodes sqlite:"$0"/locks.db job -- sh -c 'ulimit -c 0; kill -QUIT $$'`, dir)
 	cmd.Dir = dir
 	err := cmd.Run()
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)

@@ -69,7 +69,7 @@ func TestLogOfARunHasEveryStep(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "locks.db")
 	for _, name := range oddNames {
-		code, stdout, stderr := command(t, "run", "--log-format", "json", "--state", state, name, "--", "sh", "-c", "echo $$; echo $REDLATCH_TOKEN; exit 3")
+		code, stdout, stderr := command(t, "run", "--log-format", "json", "--nodes", "sqlite:"+state, name, "--", "sh", "-c", "echo $$; echo $REDLATCH_TOKEN; exit 3")
 		lines := readLog(t, stderr)
 		if want := []string{"acquired", "started", "ended", "released"}; code != 3 || !slices.Equal(events(lines), want) {
 			t.Fatalf("%q: exit %d, %s, want %q", name, code, stderr, want)
@@ -98,7 +98,7 @@ func jsonText(t testing.TB, v any) string {
 
 func TestLogOfSeveralLocksHasAllTokens(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := command(t, "run", "--log-format=json", "--state", filepath.Join(t.TempDir(), "locks.db"), "b", "a", "--", "sh", "-c", `echo "$REDLATCH_TOKEN"`)
+	code, stdout, stderr := command(t, "run", "--log-format=json", "--nodes", "sqlite:"+filepath.Join(t.TempDir(), "locks.db"), "b", "a", "--", "sh", "-c", `echo "$REDLATCH_TOKEN"`)
 	tokens := strings.Fields(stdout)
 	if code != 0 || len(tokens) != 2 {
 		t.Fatalf("exit %d, %s%s", code, stdout, stderr)
@@ -220,7 +220,7 @@ func TestLogOfALockThatWasBrokenSaysSoOnce(t *testing.T) {
 func TestLogOfALeaderHasEveryTerm(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	code, _, stderr := command(t, "lead", "--log-format", "json", "--state", filepath.Join(dir, "locks.db"), "--max-hold", "2s", "app", "--",
+	code, _, stderr := command(t, "lead", "--log-format", "json", "--nodes", "sqlite:"+filepath.Join(dir, "locks.db"), "--max-hold", "2s", "app", "--",
 		"sh", "-c", `echo >>"$0"; test $(wc -l <"$0") -ge 2 || exec sleep 1000`, filepath.Join(dir, "terms"))
 	lines := readLog(t, stderr)
 	// The lock that is being lost is released as soon as CMD has ended.
@@ -236,7 +236,7 @@ func TestLogOfALeaderHasEveryTerm(t *testing.T) {
 func TestLogHasForwardedSignals(t *testing.T) {
 	t.Parallel()
 	started := filepath.Join(t.TempDir(), "started")
-	cmd := exec.Command("redlatch", "run", "--log-format", "json", "--state", started+".db", "job", "--", "sh", "-c", `exec 2>/dev/null; trap "exit 9" USR1; echo >"$0"; while :; do sleep 0.01; done`, started)
+	cmd := exec.Command("redlatch", "run", "--log-format", "json", "--nodes", "sqlite:"+started+".db", "job", "--", "sh", "-c", `exec 2>/dev/null; trap "exit 9" USR1; echo >"$0"; while :; do sleep 0.01; done`, started)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {

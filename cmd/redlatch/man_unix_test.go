@@ -139,7 +139,7 @@ func TestCompletionKnowsFlagsValuesAndNames(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "locks.db")
 	for _, name := range []string{"nightly", "nightly report", "other"} {
-		if code, _, stderr := command(t, "lock", "--state", state, name); code != 0 {
+		if code, _, stderr := command(t, "lock", "--nodes", "sqlite:"+state, name); code != 0 {
 			t.Fatal(stderr)
 		}
 	}
@@ -154,7 +154,7 @@ func TestCompletionKnowsFlagsValuesAndNames(t *testing.T) {
 		{[]string{"run", "--guard", "o"}, []string{"on", "off"}, "term"},
 		{[]string{"doctor", "-o", ""}, []string{"text", "wide", "json"}, ""},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}, ""},
-		{[]string{"show", "--state", state, "ni"}, []string{"nightly\theld", "nightly report\theld"}, "other"},
+		{[]string{"show", "--nodes", "sqlite:" + state, "ni"}, []string{"nightly\theld", "nightly report\theld"}, "other"},
 		{[]string{"break", "--nodes", "redis://127.0.0.1:1", ""}, nil, "error"},
 		{[]string{"m"}, nil, "man"},
 	} {

@@ -57,7 +57,7 @@ func TestMetricsOfEveryNamePassPromtool(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, state := filepath.Join(dir, "all.prom"), filepath.Join(dir, "locks.db")
-	args := append([]string{"run", "--state", state, "--metrics", file}, oddNames...)
+	args := append([]string{"run", "--nodes", "sqlite:" + state, "--metrics", file}, oddNames...)
 	before := time.Now().Add(-time.Millisecond)
 	during := filepath.Join(dir, "during.prom")
 	code, _, stderr := command(t, append(args, "--", "sh", "-c", `cp "$0" "$1"; sleep 0.1; exit 3`, file, during)...)
@@ -106,7 +106,7 @@ func TestMetricsSayHowARunEnded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, state := filepath.Join(dir, "job.prom"), filepath.Join(dir, "locks.db")
-	holder := exec.Command("redlatch", "run", "--state", state, "taken", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, filepath.Join(dir, "held"))
+	holder := exec.Command("redlatch", "run", "--nodes", "sqlite:"+state, "taken", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, filepath.Join(dir, "held"))
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestMetricsSayHowARunEnded(t *testing.T) {
 		{"ran", 0, "", []string{"--once", "monday", "job", "--", "true"}},
 		{"completed", 0, "", []string{"--once", "monday", "job", "--", "true"}},
 	} {
-		code, _, stderr := command(t, append([]string{"run", "--state", state, "--metrics", file}, c.args...)...)
+		code, _, stderr := command(t, append([]string{"run", "--nodes", "sqlite:" + state, "--metrics", file}, c.args...)...)
 		values := checkMetrics(t, file)
 		if code != c.code || metric(values, "exit_code", "name", "job") != strconv.Itoa(c.code) {
 			t.Errorf("%q: exit %d, and in the file %s, want %d; %s", c.args, code, metric(values, "exit_code", "name", "job"), c.code, stderr)
@@ -152,7 +152,7 @@ func TestMetricsSayHowARunEnded(t *testing.T) {
 		success = now
 	}
 	// Another name in the same file: the series of the former are gone.
-	if code, _, _ := command(t, "run", "--state", state, "--metrics", file, "-n", "-E", "0", "taken", "--", "true"); code != 0 {
+	if code, _, _ := command(t, "run", "--nodes", "sqlite:"+state, "--metrics", file, "-n", "-E", "0", "taken", "--", "true"); code != 0 {
 		t.Errorf("exit %d", code)
 	}
 	values := checkMetrics(t, file)
@@ -241,7 +241,7 @@ func TestMetricsThatCannotBeWrittenAreAnErrorBeforeCMD(t *testing.T) {
 		for name, file := range map[string]string{
 			"no folder": filepath.Join(dir, "none", "job.prom"), "a folder": dir, "a file of others": script, "a pipe": pipe, "a file as the folder": filepath.Join(script, "job.prom"),
 		} {
-			code, _, stderr := command(t, verb, "--state", state, "--metrics", file, "job", "--", "touch", ran)
+			code, _, stderr := command(t, verb, "--nodes", "sqlite:"+state, "--metrics", file, "job", "--", "touch", ran)
 			if code != exitCannotCreate || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "redlatch: --metrics "+file+" cannot be written, and CMD was not run: ") {
 				t.Errorf("%s, %s: exit %d, %s", verb, name, code, stderr)
 			}
@@ -265,11 +265,11 @@ func TestMetricsThatCannotBeWrittenAtTheEndLeaveTheExitStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	file, state := filepath.Join(folder, "job.prom"), filepath.Join(dir, "locks.db")
-	code, _, stderr := command(t, "run", "--state", state, "--metrics", file, "job", "--", "sh", "-c", `rm -r "$0"; exit 5`, folder)
+	code, _, stderr := command(t, "run", "--nodes", "sqlite:"+state, "--metrics", file, "job", "--", "sh", "-c", `rm -r "$0"; exit 5`, folder)
 	if code != 5 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "could not be written at the end, and is out of date") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
-	if code, _, stderr := command(t, "run", "-n", "--state", state, "job", "--", "true"); code != 0 {
+	if code, _, stderr := command(t, "run", "-n", "--nodes", "sqlite:"+state, "job", "--", "true"); code != 0 {
 		t.Errorf("the lock was not released: exit %d, %s", code, stderr)
 	}
 }
@@ -321,7 +321,7 @@ func TestLeaderGoesOnWithoutItsMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stderr bytes.Buffer
-	lead := exec.Command("redlatch", "lead", "--state", filepath.Join(dir, "locks.db"), "--max-hold", "1s", "--metrics", filepath.Join(folder, "app.prom"), "app", "--",
+	lead := exec.Command("redlatch", "lead", "--nodes", "sqlite:"+filepath.Join(dir, "locks.db"), "--max-hold", "1s", "--metrics", filepath.Join(folder, "app.prom"), "app", "--",
 		"sh", "-c", `rm -rf "$0"; echo >>"$1"; test $(wc -l <"$1") -ge 3 || exec sleep 1000`, folder, filepath.Join(dir, "terms"))
 	lead.Stderr = &stderr
 	if code := exitCode(t, lead.Run()); code != 0 {

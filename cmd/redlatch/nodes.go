@@ -34,7 +34,6 @@ const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOS
 // nodeFlags say which nodes are used.
 type nodeFlags struct {
 	nodes      []string
-	state      string
 	membership string
 	guard      string
 	any        bool
@@ -66,14 +65,13 @@ func (f *nodeFlags) apply(opts *redlatch.Options) {
 func (f *nodeFlags) register(flags *pflag.FlagSet, say *reporter) {
 	f.flags, f.say = flags, say
 	flags.StringArrayVar(&f.nodes, "nodes", nil,
-		"`addresses` of the nodes, separated by commas, or local for a file of this user on this machine; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else local)")
+		"`addresses` of the nodes, separated by commas; sqlite:FILE for a file on this machine, which all users of it may write to, or local for one of this user; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else local)")
 	flags.BoolVar(&f.requireNodes, "require-nodes", false, "refuse to lock on this machine only because no nodes are given")
 	flags.StringVar(&f.membership, "membership", "", "the `name` of the membership, for clients that reach the nodes by different addresses (default $"+membershipVariable+", else the addresses)")
 	flag.Word(flags, &f.guard, "guard", "", "whether a node that may have forgotten locks is quarantined until they have expired; auto is on for several nodes and for Sentinel", "auto", "on", "off")
 	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: use nodes that are marked for another membership, whose clients share no lock names with these")
 	flag.Limit(flags, &f.nodeTimeout, "node-timeout", "a node that has not answered after `DURATION` counts as down (default a tenth of the TTL, between 250ms and 2s; redlatch doctor suggests one)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
-	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine; several users need one that all may write to (default in $REDLATCH_STATE_DIR, else in the user's own state folder)")
 }
 
 // given reports whether a flag is set: on the command line, or by a setting.
@@ -83,14 +81,8 @@ func (f *nodeFlags) given(name string) bool { return f.flags != nil && f.flags.C
 // the file of this machine.
 func (f *nodeFlags) open() ([]redlatch.Node, error) {
 	addresses := split(f.nodes...)
-	switch {
-	case len(f.nodes) > 0 && f.state != "":
-		return nil, usageError(errors.New("--nodes and --state cannot be combined"),
-			"write sqlite:FILE in --nodes for a file among other nodes")
-	case len(f.nodes) > 0 && len(addresses) == 0:
+	if len(f.nodes) > 0 && len(addresses) == 0 {
 		return nil, usageError(errors.New("--nodes is empty"), "give it "+addressForms)
-	case f.state != "":
-		addresses = []string{"sqlite:" + f.state}
 	}
 	if len(addresses) == 0 {
 		if err := f.byDefault(); err != nil {
@@ -110,7 +102,7 @@ func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
 		if a == localNodes {
 			path, err := sqlite.DefaultPath()
 			if err != nil {
-				return nil, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: "try --state FILE"}
+				return nil, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: "try --nodes sqlite:FILE"}
 			}
 			addresses[i] = "sqlite:" + path
 		}
@@ -167,7 +159,7 @@ func openNode(address string) (n redlatch.Node, err error) {
 	case "redis", "rediss":
 		n, err = direct.Open(address, nil)
 	case "sqlite":
-		hint = "try --state with a file that can be written"
+		hint = "try --nodes sqlite:FILE with a file that can be written"
 		fallthrough
 	default:
 		n, err = node.Open(address)

@@ -59,9 +59,9 @@ func TestNodesComeFromFlagsThenEnvironmentThenTheFile(t *testing.T) {
 	if len(got) != 3 || got[0] != "redis://a:1" || !strings.Contains(got[1], "more.db") || got[2] != "redis+cluster://b:1+c:1" {
 		t.Errorf("from flags: %q", got)
 	}
-	got = names(t, "--state", file)
+	got = names(t, "--nodes", "sqlite:"+file)
 	if len(got) != 1 || !strings.Contains(got[0], "more.db") {
-		t.Errorf("--state against REDLATCH_NODES: %q, want the file", got)
+		t.Errorf("a file against REDLATCH_NODES: %q, want the file", got)
 	}
 }
 

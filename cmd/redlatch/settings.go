@@ -22,13 +22,13 @@ import (
 // settings are the flags that the environment and the file may set, by their
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
-	"nodes", "state", "require-nodes", "membership", "guard", "any-membership", "node-timeout", "password-file",
+	"nodes", "require-nodes", "membership", "guard", "any-membership", "node-timeout", "password-file",
 	"ttl", "no-wait", "wait", "quarantine-wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
 }
 
 // exclusive are settings that exclude each other: one that is set nearer to the
 // user disables the others.
-var exclusive = [][]string{{"nodes", "state"}, {"no-wait", "wait"}, {"log-format", "output"}}
+var exclusive = [][]string{{"no-wait", "wait"}, {"log-format", "output"}}
 
 // ownMeaning annotates a flag that has the name of a setting and means
 // something else.

@@ -32,7 +32,7 @@ func TestTokensSurviveTheShellExactly(t *testing.T) {
 		}
 	}
 	// And from a lock, through the environment, to an exit code.
-	code, _, stderr := command(t, "run", "--state", t.TempDir()+"/locks.db", "job", "--", "sh", "-c",
+	code, _, stderr := command(t, "run", "--nodes", "sqlite:"+t.TempDir()+"/locks.db", "job", "--", "sh", "-c",
 		`[ "$((REDLATCH_TOKEN))" = "$REDLATCH_TOKEN" ] && [ "${#REDLATCH_TOKEN}" = 16 ]`)
 	if code != 0 {
 		t.Errorf("a lock's token in the shell: exit %d, %s", code, stderr)

@@ -122,10 +122,7 @@ func (f *uiFlags) served(addr *net.TCPAddr) []string {
 // name the nodes on our own command line, without passwords.
 func (f *uiFlags) shownFlags() []string {
 	var shown []string
-	switch {
-	case f.state != "":
-		shown = append(shown, "--state", f.state)
-	case f.given("nodes"):
+	if f.given("nodes") {
 		addresses := split(f.nodes...)
 		for i, a := range addresses {
 			if hasPassword(a) && i < len(f.opened) {
