@@ -54,7 +54,6 @@ type Cluster struct {
 	inbox      inbox
 	queues     queues
 	background *background
-	workers    workers
 	starts     bool          // answers may be handled on the goroutine of a node
 	closed     chan struct{} // closed when Close is done
 	closeErr   error         // the result of Close; set before that
@@ -147,7 +146,6 @@ func (c *Cluster) Close(release func(held []*Claim)) error {
 	defer patience.Stop()
 	release(c.keeper.close())
 	c.background.wait(patience.C)
-	c.workers.close()
 	c.inbox.close()
 	var errs []error
 	for _, m := range c.members {

@@ -13,9 +13,6 @@
 //   - An Attempt is one caller that wants a lock: it waits in the local queue, and
 //     then runs the claim's timer until the caller has the lock.
 //
-// Requests are sent on goroutines that stay for a second (workers): the stack of
-// a new one grows several times in a driver.
-//
 // A claim notifies its Owner, in package redlatch, which has the errors and the
 // observers. Package admin asks the members of a Cluster directly.
 package runner

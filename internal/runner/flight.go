@@ -3,8 +3,8 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -12,15 +12,14 @@ import (
 )
 
 // flight is one request of a claim to a node, until its answer is handled. It is
-// sent by a node that needs no goroutine for it, or on a worker.
+// sent by a node that needs no goroutine for it, or on a goroutine of its own.
 type flight struct {
 	cl     *Claim
 	m      *Member
 	effect protocol.Effect
 	limit  time.Duration
 
-	batch *batch    // its context, on a goroutine of ours
-	sent  time.Time // when the node was asked, if it needs no goroutine
+	sent time.Time // when the node was asked, if it needs no goroutine
 	// release is that of an abandoned claim of ours that is in the way: it is
 	// sent first.
 	release  *node.Request
@@ -38,37 +37,9 @@ func init() {
 	}
 }
 
-// batch is requests that are sent together, with one time limit, to nodes that
-// need a goroutine for each.
-type batch struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	left   atomic.Int32
-}
-
-// newBatch returns a batch whose first user has to call done.
-func newBatch(ctx context.Context, limit time.Duration) *batch {
-	b := new(batch)
-	b.ctx, b.cancel = context.WithTimeout(ctx, limit)
-	b.left.Store(1)
-	return b
-}
-
-func (b *batch) done() {
-	if b.left.Add(-1) == 0 {
-		b.cancel()
-	}
-}
-
 // send sends all requests among the effects concurrently.
 func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
-	n := 0
-	for i := range out {
-		if out[i].Kind == protocol.Send {
-			n++
-		}
-	}
-	if n == 0 {
+	if !slices.ContainsFunc(out, func(e protocol.Effect) bool { return e.Kind == protocol.Send }) {
 		return
 	}
 	if a != nil {
@@ -76,7 +47,6 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
 		a.marked.Store(int64(marked))
 	}
 	limit := cl.c.limit(node.Request{TTL: cl.core.TTL()})
-	var b *batch
 	for i := range out {
 		if out[i].Kind != protocol.Send {
 			continue
@@ -86,19 +56,11 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
 		switch {
 		case !f.begin():
 			f.land(node.Result{Node: f.m.name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}, where)
-			continue
 		case f.m.starter != nil && f.m.identified.Load():
 			f.start()
-			continue
-		case b == nil:
-			b = newBatch(cl.ctx, limit)
+		default:
+			go f.call()
 		}
-		f.batch = b
-		b.left.Add(1)
-		cl.c.workers.call(f)
-	}
-	if b != nil {
-		b.done()
 	}
 }
 
@@ -136,8 +98,8 @@ func (f *flight) started(reply node.Reply, err error) {
 	r := m.end(req.Op, req.Name, reply, err, err != nil && took >= f.limit)
 	m.observeEnd(req.Op, r, took)
 	if release, ours := c.abandoned.inTheWay(req.Op, reply, err); ours {
-		f.release, f.batch = &release, newBatch(f.cl.ctx, f.limit)
-		c.workers.call(f)
+		f.release = &release
+		go f.call()
 		return
 	}
 	f.landed(r, onClock)
@@ -145,9 +107,9 @@ func (f *flight) started(reply node.Reply, err error) {
 
 // call sends the request, waits for the answer, and handles it.
 func (f *flight) call() {
-	r := f.m.call(f.batch.ctx, f.effect.Request, f.release)
-	f.batch.done()
-	f.landed(r, ours)
+	ctx, cancel := context.WithTimeout(f.cl.ctx, f.limit)
+	defer cancel()
+	f.landed(f.m.call(ctx, f.effect.Request, f.release), ours)
 }
 
 // landed handles the answer to a request that was sent.
