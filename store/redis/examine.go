@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +17,9 @@ import (
 // Settled is implemented by a Driver that can ask for a server's settings.
 type Settled interface {
 	Driver
-	// Settings returns the result of CONFIG GET. Many servers do not allow it.
-	Settings(ctx context.Context, names ...string) (map[string]string, error)
+	// Setting returns the result of CONFIG GET, which takes one name alone before
+	// Redis 7. Many servers do not allow it.
+	Setting(ctx context.Context, name string) (map[string]string, error)
 }
 
 var _ node.Examiner = (*Node)(nil)
@@ -32,9 +34,12 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 	if err != nil {
 		return x.found, err
 	}
-	settings := map[string]string{}
+	settings := map[string]string{} // empty where it is forbidden to ask
 	if d, ok := n.driver.(Settled); ok && n.driver.Kind() != Cluster {
-		settings, _ = d.Settings(ctx, "appendfsync", "save") // unknown where it is forbidden
+		for _, name := range []string{"appendfsync", "save"} {
+			one, _ := d.Setting(ctx, name)
+			maps.Copy(settings, one)
+		}
 	}
 	for i, route := range routes {
 		r, err := n.driver.Eval(ctx, Call{Script: healthScript, Keys: []string{route}})

@@ -132,19 +132,14 @@ func limitOf(ctx context.Context) time.Duration {
 	return max(time.Until(deadline), time.Nanosecond)
 }
 
-// Settings asks CONFIG GET, which takes one name alone before Redis 7.
-func (d *driver) Settings(ctx context.Context, names ...string) (map[string]string, error) {
-	all := map[string]string{}
-	for _, name := range names {
-		reply, err := d.do(ctx, "CONFIG", "GET", name)
-		if err != nil {
-			return nil, err
-		}
-		for i := 0; i+1 < len(reply.Items); i += 2 {
-			all[reply.Items[i].Text] = reply.Items[i+1].Text
-		}
+// Setting asks CONFIG GET.
+func (d *driver) Setting(ctx context.Context, name string) (map[string]string, error) {
+	reply, err := d.do(ctx, "CONFIG", "GET", name)
+	found := map[string]string{}
+	for i := 0; i+1 < len(reply.Items); i += 2 {
+		found[reply.Items[i].Text] = reply.Items[i+1].Text
 	}
-	return all, nil
+	return found, err
 }
 
 // do sends a command and waits for its reply.

@@ -214,6 +214,12 @@ func wrap(err error) error {
 	return err
 }
 
+// Setting asks CONFIG GET.
+func (d *driver) Setting(ctx context.Context, name string) (map[string]string, error) {
+	found, err := d.ask.client.ConfigGet(ctx, name).Result()
+	return found, wrap(err)
+}
+
 func (d *driver) Kind() redis.Kind { return d.kind }
 
 func (d *driver) Close() error {

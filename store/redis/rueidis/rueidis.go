@@ -247,6 +247,16 @@ func wrap(err error) error {
 	return err
 }
 
+// Setting asks CONFIG GET.
+func (d *driver) Setting(ctx context.Context, name string) (map[string]string, error) {
+	client, err := d.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := client.Do(ctx, client.B().ConfigGet().Parameter(name).Build()).AsStrMap()
+	return found, wrap(err)
+}
+
 func (d *driver) Kind() redis.Kind { return d.kind }
 
 func (d *driver) Close() error {
