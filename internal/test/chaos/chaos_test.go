@@ -120,7 +120,7 @@ func long(t *testing.T, short time.Duration) (length time.Duration, seeds []uint
 }
 
 func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
-	length, seeds := long(t, 9*time.Second)
+	length, seeds := long(t, 7*time.Second)
 	if len(seeds) == 1 {
 		t.Parallel()
 	}
@@ -163,7 +163,7 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 func TestEveryPromiseHoldsOnAMixedQuorum(t *testing.T) {
 	t.Parallel()
 	c := config(t, "kill,freeze,failover,partition,swallow,delay,reset,pause,client-kill")
-	c.Seed, c.For, c.Nodes, c.Names = 1, 9*time.Second, chaos.ServerKinds, 4
+	c.Seed, c.For, c.Nodes, c.Names = 1, 6*time.Second, chaos.ServerKinds, 4
 	r := run(t, c)
 	if !r.Verdict.Held() {
 		t.Error("a promise was broken")
@@ -211,7 +211,7 @@ func longestPause(r *chaos.Result) (longest time.Duration) {
 func TestNoLeasesOverlapWithinTheAssumptions(t *testing.T) {
 	t.Parallel()
 	c := config(t, "within")
-	c.Seed, c.For = 2, 5*time.Second
+	c.Seed, c.For = 2, 4*time.Second
 	if r := run(t, c); !r.Verdict.Held() || len(r.Verdict.Excused) > 0 {
 		t.Error("a promise was broken, or excused where nothing excuses it")
 	}
@@ -224,7 +224,7 @@ func TestFaultsBeyondTheAssumptionsAreWhatTwoHoldersTake(t *testing.T) {
 	t.Parallel()
 	c := config(t, "evict")
 	// Of three servers, two must have dropped a lock.
-	c.Nodes, c.For, c.Allowed, c.Least, c.Most = servers(3), 4*time.Second, 100, 10*time.Millisecond, 100*time.Millisecond
+	c.Nodes, c.For, c.Allowed, c.Least, c.Most = servers(3), 2*time.Second, 100, 10*time.Millisecond, 100*time.Millisecond
 	if !found(t, c, func(r *chaos.Result) bool {
 		if !r.Verdict.Held() {
 			t.Error("a promise was broken that no fault excuses")
@@ -246,7 +246,7 @@ func TestWithoutFencingTheSameRunCorruptsTheResource(t *testing.T) {
 		// writing.
 		t.Parallel()
 		c.Faults, _ = chaos.Choose("pause")
-		c.For, c.Least, c.Most, tries = 4*time.Second, 10*time.Millisecond, 100*time.Millisecond, 10
+		c.For, c.Least, c.Most, tries = 2*time.Second, 10*time.Millisecond, 100*time.Millisecond, 20
 	}
 	for ; tries > 0; tries-- {
 		r := run(t, c)
@@ -267,7 +267,7 @@ func TestFailoversMakeTwoHoldersOnlyWithoutTheGuard(t *testing.T) {
 	t.Run("without", func(t *testing.T) {
 		t.Parallel()
 		c := config(t, "failover")
-		c.Nodes, c.Sabotage, c.For, c.Names = servers(1), chaos.NoGuard, 15*time.Second, 1
+		c.Nodes, c.Sabotage, c.For, c.Names = servers(1), chaos.NoGuard, 12*time.Second, 1
 		c.Allowed, c.Least, c.Most = 100, 5*time.Millisecond, 40*time.Millisecond
 		if !found(t, c, breaks(chaos.Overlap)) {
 			t.Error("there were never two holders: the fault does nothing")
@@ -277,7 +277,7 @@ func TestFailoversMakeTwoHoldersOnlyWithoutTheGuard(t *testing.T) {
 		t.Run("with, "+string(kind), func(t *testing.T) {
 			t.Parallel()
 			c := config(t, "failover")
-			c.Nodes, c.For, c.Names = []chaos.ServerKind{kind}, 10*time.Second, 2
+			c.Nodes, c.For, c.Names = []chaos.ServerKind{kind}, 8*time.Second, 2
 			if r := run(t, c); !r.Verdict.Held() || len(r.Verdict.Excused) > 0 {
 				t.Error("a promise was broken")
 			}
@@ -301,7 +301,7 @@ func TestSabotagedClientsAreFoundOut(t *testing.T) {
 		t.Run(string(c.how), func(t *testing.T) {
 			t.Parallel()
 			config := config(t, c.faults)
-			config.Sabotage, config.For, config.Names = c.how, 3*time.Second, c.names
+			config.Sabotage, config.For, config.Names = c.how, time.Second, c.names
 			config.Allowed = 100 // as many as there are, all at once
 			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
 			if !found(t, config, breaks(c.want)) {
