@@ -150,12 +150,17 @@ func (m *Mutex) hold(lease *redlatch.Lease) bool {
 	return true
 }
 
-// complete runs an operation, and waits for all servers if the mutex is to.
+// complete runs an operation, and waits for the servers that it did not wait for,
+// if the mutex is to and what they answer is known.
 func (m *Mutex) complete(ctx context.Context, r request, operate func() error) error {
-	if m.failFast {
+	a := m.rs.arrivals
+	if m.failFast || a == nil {
 		return operate()
 	}
-	return m.rs.complete(ctx, r, m.limit(), operate)
+	expected := a.expect(r, m.rs.servers)
+	err := operate()
+	a.wait(ctx, r, expected, m.limit(), err)
+	return err
 }
 
 // Unlock is UnlockContext without a context.

@@ -1,7 +1,6 @@
 package redsync
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -142,18 +141,6 @@ func (s *sessions) session(want settings) (*session, error) {
 	made := &session{client, nodes}
 	s.open[want] = made
 	return made, nil
-}
-
-// complete runs an operation on a lock, and waits for the servers that it did
-// not wait for, within the limit.
-func (s *sessions) complete(ctx context.Context, r request, limit time.Duration, operate func() error) error {
-	if s.arrivals == nil {
-		return operate()
-	}
-	expected := s.arrivals.expect(r, s.servers)
-	err := operate()
-	s.arrivals.wait(ctx, r, expected, limit, err)
-	return err
 }
 
 // held records until when a lock is held.

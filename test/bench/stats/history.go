@@ -119,8 +119,6 @@ type Seen struct {
 	// Readers is the most holders at a moment that do not write: of slots, all
 	// of them. Writers is the most writers at a moment.
 	Readers, Writers int
-	// Mixed is how many holds began while one of the other kind lasted.
-	Mixed int
 	// Broken is how many holds began that the lock must not have granted; First
 	// describes the first of them.
 	Broken int
@@ -129,7 +127,7 @@ type Seen struct {
 
 // Add joins what was seen at another time.
 func (s Seen) Add(other Seen) Seen {
-	return Seen{max(s.Readers, other.Readers), max(s.Writers, other.Writers), s.Mixed + other.Mixed,
+	return Seen{max(s.Readers, other.Readers), max(s.Writers, other.Writers),
 		s.Broken + other.Broken, cmp.Or(s.First, other.First)}
 }
 
@@ -155,9 +153,6 @@ func (h History) Seen() Seen {
 			most = &s.Writers
 		}
 		*most = max(*most, same+1)
-		if others > 0 {
-			s.Mixed++
-		}
 		if others > 0 || x.Write && same > 0 || !x.Write && h.Slots > 0 && same >= h.Slots {
 			last := slices.MaxFunc(now, func(a, b Request) int { return cmp.Compare(a.Released, b.Released) })
 			s = s.Add(Seen{Broken: 1, First: fmt.Sprintf("contender %d had the lock for %v more when contender %d got it",

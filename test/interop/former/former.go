@@ -57,11 +57,6 @@ func Build(v Version, root, folder string) (program string, err error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return "", fmt.Errorf("the source of earlier versions is taken out of the history: %w", err)
 	}
-	if out, err := git(root, "rev-parse", "--show-toplevel"); err != nil {
-		return "", &NoHistory{v.Name, out}
-	} else if !same(out, root) {
-		return "", &NoHistory{v.Name, "it is inside of another repository, " + out}
-	}
 	if out, err := git(root, "cat-file", "-e", v.Ref+"^{commit}"); err != nil {
 		return "", &NoHistory{v.Name, out}
 	}
@@ -101,13 +96,6 @@ func git(root string, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	return strings.TrimSpace(out.String()), err
-}
-
-// same reports whether two paths are one folder.
-func same(a, b string) bool {
-	x, err1 := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
 func unpack(archive, folder string) error {
