@@ -17,24 +17,15 @@ import (
 // 10 s. None may be lost. It is no test: it takes a share of the machine that
 // others may need.
 func Readers(b *testing.B, n node.Node) {
-	c := newClient(b, redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Second}, TTL: 10 * time.Second, AssumeFresh: true}, n)
+	c := newClient(b, bounds(long), n)
 	use(b, c, "other")
 	for b.Loop() {
 		all, begin := make([]*redlatch.Lease, casnode.MaxReaders), time.Now()
 		var group sync.WaitGroup
 		for i := range all {
-			group.Go(func() {
-				l, err := c.Lock(context.Background(), "doc", &redlatch.LockOptions{Shared: true})
-				if err != nil {
-					b.Error(err)
-				}
-				all[i] = l
-			})
+			group.Go(func() { all[i] = lock(b, c, "doc", redlatch.LockOptions{Shared: true, TTL: long}) })
 		}
 		group.Wait()
-		if b.Failed() {
-			return
-		}
 		b.ReportMetric(time.Since(begin).Seconds(), "s-until-all-hold")
 		time.Sleep(15 * time.Second)
 		lost := 0

@@ -33,11 +33,11 @@ func oneWitness(t *testing.T, h Harness) {
 		return []redlatch.Node{redis(toA.URL()), h.node(t, b.DSN(), Settings{Name: "b"}), last}
 	}
 	old := func() []redlatch.Node { return list(h.node(t, c.Through(toC.Addr()), Settings{Name: "c"})) }
-	use(t, newClient(t, bounds, old()...), "job")
+	use(t, newClient(t, bounds(short), old()...), "job")
 	nobody := "127.0.0.1:" + servertest.FreePort(t)
 	toC.LeadTo(nobody)
 	toC.Reset()
-	changed := newClient(t, later(bounds), list(redis(servers[1].URL()))...)
+	changed := newClient(t, later(bounds(short)), list(redis(servers[1].URL()))...)
 	if _, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: old()}); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func oneWitness(t *testing.T, h Harness) {
 	toA.LeadTo(nobody)
 	toA.Reset()
 	again := old()
-	_, err := admin.New(newClient(t, later(bounds), again...)).Init(context.Background(), nil)
+	_, err := admin.New(newClient(t, later(bounds(short)), again...)).Init(context.Background(), nil)
 	if err == nil || !strings.Contains(err.Error(), "1 of 3 nodes confirm this membership, where 2 are needed") || !strings.Contains(err.Error(), toA.URL()) {
 		t.Errorf("on the word of one node: %v", err)
 	}
