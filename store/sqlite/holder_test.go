@@ -71,10 +71,11 @@ func TestAWaitingReaderIsAnsweredWithoutAWrite(t *testing.T) {
 	if first.Status != node.Held || first.Value != "holder" || first.Share.Mode != node.Shared || first.Rank != 2 {
 		t.Errorf("the answer is %+v", first)
 	}
-	if err := other.store.exec(beginWrite); err != nil {
+	end, err := beginWrite(other)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.store.rollback()
+	defer end()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if again, err := n.Do(ctx, reader); err != nil || again != first {

@@ -61,12 +61,13 @@ func open(path string, k timekeeper) (*Node, error) {
 	if err != nil {
 		return nil, failed(abs, err)
 	}
-	s := &store{
-		path:  abs,
-		time:  k,
-		turn:  make(chan struct{}, 1),
-		stmts: map[query]*sql.Stmt{},
+	db, err := sql.Open("sqlite", dsn(abs))
+	if err != nil {
+		return nil, failed(abs, err)
 	}
+	// A second connection would contend with the first for the file.
+	db.SetMaxOpenConns(1)
+	s := &store{path: abs, time: k, db: db, stmts: map[query]*sql.Stmt{}}
 	ctx, cancel := context.WithTimeout(context.Background(), openLimit)
 	defer cancel()
 	if err := s.open(ctx, isNew); err != nil {
@@ -99,15 +100,11 @@ func prepare(path string) (isNew bool, err error) {
 }
 
 func (s *store) open(ctx context.Context, isNew bool) error {
-	var err error
-	if s.db, err = sql.Open("sqlite", dsn(s.path)); err != nil {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
 		return err
 	}
-	// One connection: a second one would contend with the first for the file.
-	s.db.SetMaxOpenConns(1)
-	if s.conn, err = s.db.Conn(ctx); err != nil {
-		return err
-	}
+	defer conn.Close()
 	if isNew {
 		// Before there is any data. The files that SQLite puts beside it get
 		// the same mode.
@@ -117,27 +114,27 @@ func (s *store) open(ctx context.Context, isNew bool) error {
 	}
 	// Every step may find the file busy, the first one too: other processes may
 	// be creating the file, or be the last to close it.
-	if err := retry(ctx, func() error { return s.setUp(ctx) }); err != nil {
+	if err := retry(ctx, func() error { return s.setUp(ctx, conn) }); err != nil {
 		return err
 	}
 	s.file, err = os.Stat(s.path)
 	return err
 }
 
-func (s *store) setUp(ctx context.Context) error {
+func (s *store) setUp(ctx context.Context, conn *sql.Conn) error {
 	// With a write-ahead log this syncs when the log is folded in, not on every
 	// grant. The package comment says what a power failure can lose.
-	if _, err := s.conn.ExecContext(ctx, `PRAGMA synchronous = NORMAL`); err != nil {
+	if _, err := conn.ExecContext(ctx, `PRAGMA synchronous = NORMAL`); err != nil {
 		return err
 	}
-	isNew, err := s.isNew(ctx)
-	if err == nil && isNew {
-		err = s.create(ctx)
+	blank, err := isNew(ctx, conn)
+	if err == nil && blank {
+		err = s.create(ctx, conn)
 	}
 	if err != nil {
 		return err
 	}
-	return s.adopt(ctx)
+	return s.adopt(ctx, conn)
 }
 
 // dsn escapes the path so that no character of it is read as an option.

@@ -119,7 +119,7 @@ func alter(t *testing.T, path, sql string) {
 
 func pragma(t *testing.T, n *Node, sql string) {
 	t.Helper()
-	if _, err := n.store.conn.ExecContext(context.Background(), sql); err != nil {
+	if _, err := n.store.db.ExecContext(context.Background(), sql); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
 )
 
 // roles are what the processes of a test can do with a lock file.
@@ -134,17 +133,35 @@ func holdAndWait(n *Node, arg string) error {
 
 // writeAndWait stops within a transaction that has written to the name.
 func writeAndWait(n *Node, _ string) error {
-	if err := n.store.exec(beginWrite); err != nil {
+	end, err := beginWrite(n)
+	if err != nil {
 		return err
 	}
-	row := casnode.Row{Name: "name", Version: "new", State: []byte("granted")}
-	if done, err := n.store.swap("", row, n.store.time.boot); err != nil || !done {
-		return fmt.Errorf("it has written: %v, %w", done, err)
-	}
+	defer end()
 	fmt.Println("writing")
 	io.Copy(io.Discard, os.Stdin)
-	n.store.rollback()
 	return nil
+}
+
+// beginWrite begins a transaction that has written to the name "name". end rolls it
+// back.
+func beginWrite(n *Node) (end func(), err error) {
+	ctx := context.Background()
+	conn, err := n.store.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	end = func() {
+		conn.ExecContext(ctx, `ROLLBACK`)
+		conn.Close()
+	}
+	for _, s := range []string{`BEGIN IMMEDIATE`, `REPLACE INTO lock (name, version, state) VALUES ('name', 'new', 'granted')`} {
+		if _, err = conn.ExecContext(ctx, s); err != nil {
+			end()
+			return nil, err
+		}
+	}
+	return end, nil
 }
 
 func TestManyProcessesCreateOneFile(t *testing.T) {

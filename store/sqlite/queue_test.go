@@ -96,10 +96,11 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 	req := request(node.OpAcquire, "job", "waiter")
 	req.Wait, req.Ticket, req.Token = true, 1, holder.Token+1
 	first := do(t, n, req)
-	if err := other.store.exec(beginWrite); err != nil {
+	end, err := beginWrite(other)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.store.rollback()
+	defer end()
 	ask := func(limit time.Duration) (node.Reply, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()

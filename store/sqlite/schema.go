@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"fmt"
 
 	"github.com/redlatch/redlatch/node"
@@ -40,9 +41,9 @@ var schema = []string{
 }
 
 // isNew reports whether the file has nothing in it. If it has, it must be ours.
-func (s *store) isNew(ctx context.Context) (bool, error) {
+func isNew(ctx context.Context, conn *sql.Conn) (bool, error) {
 	var app, version, tables int
-	err := s.conn.QueryRowContext(ctx,
+	err := conn.QueryRowContext(ctx,
 		`SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_schema)
 		 FROM pragma_application_id a, pragma_user_version v`).Scan(&app, &version, &tables)
 	switch {
@@ -62,37 +63,51 @@ func (s *store) isNew(ctx context.Context) (bool, error) {
 
 // create makes a new file ours. Any number of processes may do this at the same
 // time; the first one does it.
-func (s *store) create(ctx context.Context) error {
+func (s *store) create(ctx context.Context, conn *sql.Conn) error {
 	var mode string
-	if err := s.conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+	if err := conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
 		return err
 	}
 	if mode != "wal" {
 		return faultf("the file cannot be shared between processes here (journal mode %q): choose a path on a local disk", mode)
 	}
-	_, err := s.transaction(func() error {
-		isNew, err := s.isNew(ctx)
-		if err != nil || !isNew {
+	return transaction(ctx, conn, func() error {
+		blank, err := isNew(ctx, conn)
+		if err != nil || !blank {
 			return err
 		}
 		for _, statement := range schema {
-			if _, err := s.conn.ExecContext(ctx, statement); err != nil {
+			if _, err := conn.ExecContext(ctx, statement); err != nil {
 				return err
 			}
 		}
-		_, err = s.conn.ExecContext(ctx, `INSERT INTO meta (id, boot, floor) VALUES (?, ?, 0)`, rand.Text(), s.time.boot)
+		_, err = conn.ExecContext(ctx, `INSERT INTO meta (id, boot, floor) VALUES (?, ?, 0)`, rand.Text(), s.time.boot)
 		return err
 	})
+}
+
+// transaction runs do in a transaction that writes, if no other process has one.
+func transaction(ctx context.Context, conn *sql.Conn, do func() error) error {
+	_, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`)
+	if err != nil {
+		return err
+	}
+	if err = do(); err == nil {
+		_, err = conn.ExecContext(ctx, `COMMIT`)
+	}
+	if err != nil {
+		_, _ = conn.ExecContext(context.Background(), `ROLLBACK`)
+	}
 	return err
 }
 
 // adopt reads what does not change from the file. If this is the first process
 // since the machine booted, it ends what was left before: its times are on the
 // clock of an earlier boot, and its holders are gone.
-func (s *store) adopt(ctx context.Context) error {
+func (s *store) adopt(ctx context.Context, conn *sql.Conn) error {
 	var boot string
 	read := func() error {
-		return s.conn.QueryRowContext(ctx, `SELECT id, boot FROM meta`).Scan(&s.id, &boot)
+		return conn.QueryRowContext(ctx, `SELECT id, boot FROM meta`).Scan(&s.id, &boot)
 	}
 	if err := read(); err != nil {
 		return err
@@ -106,43 +121,46 @@ func (s *store) adopt(ctx context.Context) error {
 	case boot == s.time.boot:
 		return nil
 	}
-	_, err := s.transaction(func() error {
+	return transaction(ctx, conn, func() error {
 		if err := read(); err != nil || boot == s.time.boot {
 			return err
 		}
-		return s.reboot(boot)
+		return s.reboot(ctx, conn)
 	})
-	return err
 }
 
-const (
-	// ?1 token
-	raiseFloor query = `UPDATE meta SET floor = ?1 WHERE floor < ?1`
-	// ?1 boot, ?2 token
-	adoptBoot query = `UPDATE meta SET boot = ?1, floor = max(floor, ?2)`
-)
-
-// reboot leaves the marks of each name, and what all fences are: the floor. before
-// is the boot that the file is of.
-func (s *store) reboot(before string) error {
-	var seen casnode.Snapshot
-	s.clocks(&seen)
-	rows, err := s.rows("", -1)
-	var highest node.Token
-	for _, seen.Row = range rows {
-		left, fence := casnode.Rebooted(seen)
-		highest = max(highest, fence)
-		if err != nil {
-			break
-		}
-		if left == nil {
-			err = s.exec(deleteName, seen.Row.Name, seen.Row.Version)
-		} else {
-			_, err = s.swap(seen.Row.Version, casnode.Row{Name: seen.Row.Name, Version: rand.Text(), State: left}, before)
-		}
-	}
+// reboot leaves the marks of each name, and what all fences are: the floor.
+func (s *store) reboot(ctx context.Context, conn *sql.Conn) error {
+	found, err := conn.QueryContext(ctx, `SELECT name, state FROM lock`)
 	if err != nil {
 		return err
 	}
-	return s.exec(adoptBoot, s.time.boot, int64(highest))
+	defer found.Close()
+	var seen casnode.Snapshot
+	s.clocks(&seen)
+	var highest node.Token
+	left := map[string][]byte{}
+	for found.Next() {
+		if err := found.Scan(&seen.Row.Name, &seen.Row.State); err != nil {
+			return err
+		}
+		state, fence := casnode.Rebooted(seen)
+		highest = max(highest, fence)
+		if state != nil {
+			left[seen.Row.Name] = state
+		}
+	}
+	if err := found.Err(); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, `DELETE FROM lock`)
+	for name, state := range left {
+		if err == nil {
+			_, err = conn.ExecContext(ctx, `INSERT INTO lock (name, version, state) VALUES (?, ?, ?)`, name, rand.Text(), state)
+		}
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, `UPDATE meta SET boot = ?, floor = max(floor, ?)`, s.time.boot, int64(highest))
+	}
+	return err
 }

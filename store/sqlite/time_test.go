@@ -211,7 +211,7 @@ func sweepAll(t *testing.T, n *Node) {
 func countRows(t *testing.T, n *Node) int {
 	t.Helper()
 	var rows int
-	if err := n.store.conn.QueryRowContext(context.Background(), `SELECT count(*) FROM lock`).Scan(&rows); err != nil {
+	if err := n.store.db.QueryRowContext(context.Background(), `SELECT count(*) FROM lock`).Scan(&rows); err != nil {
 		t.Fatal(err)
 	}
 	return rows
