@@ -143,7 +143,7 @@ func number[T ~int | ~int64 | ~uint64 | ~uint8](c *codec, x *T) {
 		return
 	}
 	v, n := binary.Varint(c.b)
-	if n <= 0 {
+	if n <= 0 || int64(T(v)) != v {
 		c.fail()
 		return
 	}
@@ -202,16 +202,10 @@ func (c *codec) time(t *time.Time) {
 }
 
 func (c *codec) share(s *node.Share) {
-	if c.writes {
-		c.b = append(c.b, byte(s.Mode), s.Slots, s.Slot)
-		return
-	}
-	if len(c.b) < 3 {
-		c.fail()
-		return
-	}
-	*s = node.Share{Mode: node.Mode(c.b[0]), Slots: c.b[1], Slot: c.b[2]}
-	if c.b = c.b[3:]; s.Check() != nil {
+	number(c, &s.Mode)
+	number(c, &s.Slots)
+	number(c, &s.Slot)
+	if !c.writes && s.Check() != nil {
 		c.fail()
 	}
 }

@@ -54,13 +54,19 @@ func (s *Server) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake
 		return s.mark(now, req), nil
 	}
 	e := s.entry(req.Name, now)
+	reply, wakes := s.ApplyTo(e, now, req)
+	s.store(req.Name, e, now)
+	return reply, wakes
+}
+
+// ApplyTo executes a request for the name of an entry, which is stored elsewhere.
+func (s *Server) ApplyTo(e *Entry, now time.Time, req node.Request) (node.Reply, []node.Wake) {
 	if req.Guard != nil {
 		if reply, refused := s.refuse(now, req, e); refused {
 			return reply, nil
 		}
 	}
 	reply, wakes := e.apply(now, req, !s.Silent, s.origin(now, req))
-	s.store(req.Name, e, now)
 	if req.Guard != nil && !req.Guard.Off && reply.Status == node.Granted {
 		switch {
 		case req.Op == node.OpAcquire:
@@ -170,11 +176,3 @@ func (s *Server) store(name string, e *Entry, now time.Time) {
 // Stored returns what is stored of a name, expired or not; nil for nothing. It
 // is for looking at.
 func (s *Server) Stored(name string) *Entry { return s.names[name] }
-
-// Put stores an entry.
-func (s *Server) Put(name string, e *Entry) {
-	if s.names == nil {
-		s.names = map[string]*Entry{}
-	}
-	s.names[name] = e
-}

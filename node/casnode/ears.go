@@ -2,6 +2,8 @@ package casnode
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -136,9 +138,9 @@ func (e *ears) set(hearing bool) {
 
 // heard passes a wake on if it is for a waiter of this node.
 func (e *ears) heard(text string) {
-	w, wake, ok := parseMessage(text)
+	name, wake, ok := parseMessage(text)
 	e.mu.Lock()
-	_, ours := e.waiters[w]
+	_, ours := e.waiters[waiter{name, wake.Value}]
 	e.mu.Unlock()
 	if ok && ours {
 		e.tell(wake)
@@ -152,4 +154,22 @@ func (e *ears) tell(w node.Wake) {
 	for _, f := range all {
 		f(w)
 	}
+}
+
+// message is a wake as a text without quotes: its kind, the fence, the name and
+// the waiter.
+func message(name string, w node.Wake) string {
+	encode := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("%d %d %s %s", w.Kind, w.Fence, encode([]byte(name)), encode([]byte(w.Value)))
+}
+
+// parseMessage reads what message returns.
+func parseMessage(text string) (name string, w node.Wake, ok bool) {
+	var encoded, value []byte
+	_, err := fmt.Sscanf(text, "%d %d %s %s", &w.Kind, &w.Fence, &encoded, &value)
+	decode := base64.RawStdEncoding.AppendDecode
+	encoded, err1 := decode(nil, encoded)
+	value, err2 := decode(nil, value)
+	w.Value = string(value)
+	return string(encoded), w, err == nil && err1 == nil && err2 == nil && w.Kind >= node.WakeTurn && w.Kind <= node.WakeCall
 }

@@ -222,20 +222,15 @@ func (n *Node) decide(s Snapshot, req node.Request) (reply node.Reply, next *Row
 		return reply, nil, nil, err
 	}
 	before, queue := entry.AppendTo(nil), entry.Queue
-	server.Put(req.Name, &entry)
-	reply, wakes = server.Apply(s.Now, req)
-	var after nodestate.Entry
-	if e := server.Stored(req.Name); e != nil {
-		after = *e
-	}
+	reply, wakes = server.ApplyTo(&entry, s.Now, req)
 	if lost != nil && reply.Status == node.Granted {
-		replace(&after, &server, req, s.Now)
+		replace(&entry, &server, req, s.Now)
 	}
-	after.Queue.Coarsen(&queue)
-	if req.Op == node.OpInspect || bytes.Equal(before, after.AppendTo(nil)) {
+	entry.Queue.Coarsen(&queue)
+	if req.Op == node.OpInspect || bytes.Equal(before, entry.AppendTo(nil)) {
 		return reply, nil, nil, nil
 	}
-	return reply, &Row{Name: req.Name, State: s.encode(&after)}, wakes, nil
+	return reply, &Row{Name: req.Name, State: s.encode(&entry)}, wakes, nil
 }
 
 // entry returns what the row says about its name, as of now.

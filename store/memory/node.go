@@ -79,6 +79,14 @@ func (n *Node) SetDown(err error) {
 	n.down = err
 }
 
+// Drop forgets everything about a name, as a server does that is short of
+// memory and evicts keys. It reports whether the name was held.
+func (n *Node) Drop(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.state.Evict(n.clock(), name)
+}
+
 // Do executes one request. Its errors all wrap node.ErrUnsent.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := check(req); err != nil {

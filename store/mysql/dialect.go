@@ -17,11 +17,9 @@ type dialect struct {
 	// limited returns a statement that the server ends after a time.
 	limited func(text string, after time.Duration) string
 	// sources is a query for the servers that this one is set up to replicate
-	// from. The columns are looked up by name, in small letters.
-	sources, sourceHost, sourcePort string
-	// seeSources is the right that it needs, and forget the statement that removes
-	// them.
-	seeSources, forget string
+	// from, seeSources the right that it needs, and forget the statement that
+	// removes them.
+	sources, seeSources, forget string
 	// waits are the settings of a session that bound its waits for locks; "" if
 	// limited does that.
 	waits string
@@ -55,7 +53,7 @@ var mariaDB = dialect{
 		return fmt.Sprintf("SET STATEMENT max_statement_time = IF(@@SESSION.max_statement_time BETWEEN 0.000001 AND %[1]f, @@SESSION.max_statement_time, %[1]f) FOR %[2]s",
 			after.Seconds(), text)
 	},
-	sources: "SHOW ALL SLAVES STATUS", sourceHost: "master_host", sourcePort: "master_port",
+	sources:    "SHOW ALL SLAVES STATUS",
 	seeSources: "SLAVE MONITOR ON *.*", forget: "STOP ALL SLAVES; RESET SLAVE ALL",
 }
 
@@ -72,7 +70,7 @@ var mySQL = dialect{
 		return text
 	},
 	sources: `SELECT host, port FROM performance_schema.replication_connection_configuration
-		WHERE LEFT(channel_name, 18) <> 'group_replication_'`, sourceHost: "host", sourcePort: "port",
+		WHERE LEFT(channel_name, 18) <> 'group_replication_'`,
 	seeSources: "SELECT ON performance_schema.replication_connection_configuration", forget: "STOP REPLICA; RESET REPLICA ALL",
 	waits: fmt.Sprintf(", innodb_lock_wait_timeout = %d, lock_wait_timeout = %[1]d", waitAtMost/time.Second),
 }

@@ -85,24 +85,11 @@ func (d *dialect) checkSources(ctx context.Context, c *sql.Conn) (blind bool, er
 		return false, explain(err)
 	}
 	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil || !rows.Next() {
+	if !rows.Next() {
 		return false, explain(rows.Err())
 	}
-	values := make([]sql.NullString, len(columns))
-	to := make([]any, len(columns))
-	for i := range values {
-		to[i] = &values[i]
-	}
-	if err := rows.Scan(to...); err != nil {
-		return false, explain(err)
-	}
-	is := map[string]string{}
-	for i, column := range columns {
-		is[strings.ToLower(column)] = values[i].String
-	}
-	return false, fmt.Errorf("this server is set up to replicate from %s:%s: give the address of the primary, or if it has taken that one's place, execute %s (%w)",
-		is[d.sourceHost], is[d.sourcePort], d.forget, node.ErrUnsent)
+	return false, fmt.Errorf("this server is set up to replicate from another one: give the address of the primary, or if it has taken that one's place, execute %s (%w)",
+		d.forget, node.ErrUnsent)
 }
 
 // needs are what locks depend on, in the words of shape.
