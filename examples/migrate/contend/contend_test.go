@@ -34,7 +34,7 @@ func TestSideThatGetsNoTurnIsSeen(t *testing.T) {
 	other.Lock()
 	time.AfterFunc(time.Second, other.Unlock)
 	err := contend.Run(t.Context(), map[string]contend.Side{"a": under(&one), "b": under(&other)}, 1, 50*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "not all had 1 turns") {
+	if err == nil || !strings.Contains(err.Error(), "b had 0 of 1 turns") {
 		t.Errorf("a side without turns: %v", err)
 	}
 }
