@@ -26,7 +26,6 @@ var pages = []report.Page{redis, databases, family, capacity}
 
 func main() {
 	measure.Child()
-	quick := flag.Bool("quick", false, "a smoke run, with fewer cells and short times, to standard output")
 	list := flag.Bool("list", false, "list the cells, and run nothing")
 	only := flag.String("only", "", "run the cell with this `id`, or those whose id it matches as a regular expression, to standard output")
 	flag.Usage = func() {
@@ -36,16 +35,16 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	page, cells, err := choose(flag.Args(), *quick, *only)
+	page, cells, err := choose(flag.Args(), *only)
 	if err == nil && *list {
 		for _, c := range cells {
 			fmt.Println(c.CellID())
 		}
 	} else if err == nil {
-		if *quick || *only != "" {
+		if *only != "" {
 			page.File = ""
 		}
-		err = bench(ctx, page, cells, *quick)
+		err = bench(ctx, page, cells)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -55,13 +54,13 @@ func main() {
 
 // choose returns the page that the arguments name, the first one by default, and
 // its cells, or those of them that are asked for.
-func choose(args []string, quick bool, only string) (page report.Page, cells []measure.Cell, err error) {
+func choose(args []string, only string) (page report.Page, cells []measure.Cell, err error) {
 	key := strings.Join(append(args, pages[0].Key)[:max(len(args), 1)], " ")
 	i := slices.IndexFunc(pages, func(p report.Page) bool { return p.Key == key })
 	if i < 0 {
 		return page, nil, fmt.Errorf("no page %q", key)
 	}
-	page, cells = pages[i], pages[i].Cells(quick)
+	page, cells = pages[i], pages[i].Cells()
 	match, err := regexp.Compile("^(?:" + cmp.Or(only, ".*") + ")$")
 	if err != nil {
 		return page, nil, fmt.Errorf("-only: %w", err)
@@ -76,7 +75,7 @@ func choose(args []string, quick bool, only string) (page report.Page, cells []m
 // bench measures cells, and writes the page to its file, or to standard output. It
 // returns an error if a cell has no valid result, so that a script that runs the
 // bench sees it.
-func bench(ctx context.Context, page report.Page, cells []measure.Cell, quick bool) error {
+func bench(ctx context.Context, page report.Page, cells []measure.Cell) error {
 	var planned time.Duration
 	for _, c := range cells {
 		planned += c.Duration()
@@ -88,7 +87,7 @@ func bench(ctx context.Context, page report.Page, cells []measure.Cell, quick bo
 	if ctx.Err() != nil {
 		return errors.New("interrupted; servers and processes are stopped, and nothing is written")
 	}
-	text := page.Markdown(machine, quick, time.Since(began), results)
+	text := page.Markdown(machine, time.Since(began), results)
 	if page.File == "" {
 		fmt.Print(text)
 	} else if err := os.WriteFile(page.File, []byte(text), 0o644); err != nil {

@@ -10,35 +10,33 @@ import (
 
 func TestEveryCellCanBeRunByItsID(t *testing.T) {
 	for _, p := range pages {
-		for _, quick := range []bool{false, true} {
-			for _, c := range p.Cells(quick) {
-				_, cells, err := choose([]string{p.Key}, quick, c.CellID())
-				if err != nil || len(cells) != 1 || cells[0].CellID() != c.CellID() {
-					t.Errorf("%s %s: %d cells, %v", p.Key, c.CellID(), len(cells), err)
-				}
+		for _, c := range p.Cells() {
+			_, cells, err := choose([]string{p.Key}, c.CellID())
+			if err != nil || len(cells) != 1 || cells[0].CellID() != c.CellID() {
+				t.Errorf("%s %s: %d cells, %v", p.Key, c.CellID(), len(cells), err)
 			}
 		}
 	}
 	seen := map[string]bool{}
-	for _, c := range redis.Cells(false) {
+	for _, c := range redis.Cells() {
 		if seen[c.CellID()] {
 			t.Errorf("%s is planned twice", c.CellID())
 		}
 		seen[c.CellID()] = true
 	}
-	if _, cells, err := choose(nil, false, "contended/16/1ms/5/.*"); err != nil || len(cells) < 4 {
+	if _, cells, err := choose(nil, "contended/16/1ms/5/.*"); err != nil || len(cells) < 4 {
 		t.Errorf("by an expression: %d cells, %v", len(cells), err)
 	}
 }
 
 func TestIDsThatNameNoCellAreRefused(t *testing.T) {
 	for _, id := range []string{"pair", "pair/x/redlatch", "pair/1/2/redlatch", "contended/16/1us/5/redlatch", "leases/1e9/1/redlatch", "other/1/redlatch", "pair/1/other", "("} {
-		if _, cells, err := choose(nil, false, id); err == nil {
+		if _, cells, err := choose(nil, id); err == nil {
 			t.Errorf("%q is %v", id, cells)
 		}
 	}
 	for _, args := range [][]string{{"other"}, {"redis", "family"}} {
-		if p, _, err := choose(args, false, ""); err == nil {
+		if p, _, err := choose(args, ""); err == nil {
 			t.Errorf("%q is %s", args, p.Key)
 		}
 	}
@@ -46,7 +44,7 @@ func TestIDsThatNameNoCellAreRefused(t *testing.T) {
 
 func TestGoalsAreOfCellsThatAreMeasured(t *testing.T) {
 	ids := map[string]bool{}
-	for _, c := range redis.Cells(false) {
+	for _, c := range redis.Cells() {
 		ids[c.CellID()] = true
 	}
 	for goal := range strings.Lines(strings.TrimSpace(goals)) {
@@ -64,7 +62,7 @@ func TestGoalsAreOfCellsThatAreMeasured(t *testing.T) {
 func TestTheWholeBenchTakesNoLongerThan25Minutes(t *testing.T) {
 	for _, p := range pages {
 		var sum time.Duration
-		for _, c := range p.Cells(false) {
+		for _, c := range p.Cells() {
 			sum += c.Duration()
 		}
 		if sum > 25*time.Minute {
@@ -75,7 +73,7 @@ func TestTheWholeBenchTakesNoLongerThan25Minutes(t *testing.T) {
 }
 
 func TestComparedContendersAreMeasuredInTurns(t *testing.T) {
-	for _, b := range measure.Batches(redis.Cells(false)) {
+	for _, b := range measure.Batches(redis.Cells()) {
 		if b[0].ID == "pair" && len(b) < 5 {
 			t.Errorf("only %d contenders in %s", len(b), b[0].CellID())
 		}
@@ -83,12 +81,12 @@ func TestComparedContendersAreMeasuredInTurns(t *testing.T) {
 			t.Errorf("%d contenders at once in %s", len(b), b[0].CellID())
 		}
 	}
-	for _, b := range measure.Batches(family.Cells(false)) {
+	for _, b := range measure.Batches(family.Cells()) {
 		if len(b) < 2 {
 			t.Errorf("only %d contenders in %s", len(b), b[0].CellID())
 		}
 	}
-	for _, b := range measure.Batches(databases.Cells(false)) {
+	for _, b := range measure.Batches(databases.Cells()) {
 		for _, c := range b {
 			if c.Server != b[0].Server {
 				t.Errorf("%s and %s are compared", b[0].CellID(), c.CellID())
@@ -100,11 +98,11 @@ func TestComparedContendersAreMeasuredInTurns(t *testing.T) {
 func TestEveryColumnIsAFigure(t *testing.T) {
 	for _, p := range pages {
 		var results []*measure.Result
-		for _, c := range p.Cells(false) {
+		for _, c := range p.Cells() {
 			results = append(results, &measure.Result{Cell: c, Rates: []float64{1}, HandOverRates: []float64{1}})
 		}
-		text := p.Markdown(nil, false, time.Minute, results) // it panics on another
-		for _, c := range p.Cells(false) {
+		text := p.Markdown(nil, time.Minute, results) // it panics on another
+		for _, c := range p.Cells() {
 			if !strings.Contains(text, "`"+c.CellID()+"` |\n") {
 				t.Errorf("%s has no row of %s", p.Key, c.CellID())
 			}

@@ -77,7 +77,7 @@ func crowds() []report.Table {
 		for _, held := range []time.Duration{0, time.Millisecond} {
 			s := contended("contended", count, held, false, server.Network{})
 			processes, threads := s[0].Processes()
-			t := report.Table{Situations: s, Contenders: keys(ours, peers), Columns: contendedColumns, Full: count > 16 || held == 0}
+			t := report.Table{Situations: s, Contenders: keys(ours, peers), Columns: contendedColumns}
 			t.Heading = fmt.Sprintf("### %d processes, %d ms held", processes, held.Milliseconds())
 			if threads > 1 {
 				t.Heading = fmt.Sprintf("### %d contenders, %d processes of %d, %d ms held", count, processes, threads, held.Milliseconds())

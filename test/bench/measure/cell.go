@@ -53,18 +53,6 @@ type Situation struct {
 	For, Warm, Settle time.Duration
 }
 
-// Quick returns the situation for a smoke run.
-func (s Situation) Quick() Situation {
-	s.Rounds, s.Warm, s.Settle = s.Rounds/4, s.Warm/10, s.Settle/3
-	if s.For > s.Held {
-		s.For /= 3
-	}
-	if s.Work == Keep {
-		s.ID, s.Count = s.ID+"/tenth", s.Count/10
-	}
-	return s
-}
-
 // together reports whether the contenders of a batch are measured in turns, so
 // that they meet the same disturbances.
 func (s Situation) together() bool { return s.Work == Inside || s.Turns }

@@ -42,15 +42,10 @@ type Table struct {
 	Nodes []int
 	// Columns are figures, separated by spaces; see column.
 	Columns string
-	// Full leaves it out of a quick run.
-	Full bool
 }
 
 // Cells returns the cells of a table, in the order of its rows.
-func (t Table) Cells(quick bool) []measure.Cell {
-	if quick && t.Full {
-		return nil
-	}
+func (t Table) Cells() []measure.Cell {
 	list, err := contender.Find(t.Contenders)
 	if err != nil {
 		panic(err) // found by a test
@@ -61,9 +56,6 @@ func (t Table) Cells(quick bool) []measure.Cell {
 	}
 	var cells []measure.Cell
 	for _, s := range t.Situations {
-		if quick {
-			s = s.Quick()
-		}
 		for _, n := range slices.Compact(append(slices.Clone(nodes), server.EtcdMembers)) {
 			for _, c := range list {
 				if c.Fixed == n || c.Fixed == 0 && slices.Contains(nodes, n) {
@@ -76,21 +68,18 @@ func (t Table) Cells(quick bool) []measure.Cell {
 }
 
 // Cells returns the cells of a page, in the order in which they are measured.
-func (p Page) Cells(quick bool) []measure.Cell {
+func (p Page) Cells() []measure.Cell {
 	var cells []measure.Cell
 	for _, t := range p.Tables {
-		cells = append(cells, t.Cells(quick)...)
+		cells = append(cells, t.Cells()...)
 	}
 	return cells
 }
 
 // Markdown returns the report of a run.
-func (p Page) Markdown(m Machine, quick bool, took time.Duration, results []*measure.Result) string {
+func (p Page) Markdown(m Machine, took time.Duration, results []*measure.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", p.Title)
-	if quick {
-		b.WriteString("**A smoke run with short times: its numbers show that everything works, and not much more.**\n\n")
-	}
 	fmt.Fprintf(&b, "Measured in one run of %s on one machine, clients and servers sharing its cores. %s\n\n| | |\n|---|---|\n", took.Round(time.Second), p.Text)
 	for _, line := range m {
 		fmt.Fprintf(&b, "| %s | %s |\n", line[0], line[1])
@@ -102,7 +91,7 @@ func (p Page) Markdown(m Machine, quick bool, took time.Duration, results []*mea
 	failures(&b, results)
 	var all []*contender.Contender
 	for _, t := range p.Tables {
-		all = append(all, t.write(&b, quick, results)...)
+		all = append(all, t.write(&b, results)...)
 	}
 	fmt.Fprintf(&b, "\n## The contenders and their settings\n\nLocks that have a TTL have %v, if it is not said otherwise. All contenders wait until they have the lock.\n\n", contender.TTL)
 	for i, c := range all {
@@ -116,7 +105,7 @@ func (p Page) Markdown(m Machine, quick bool, took time.Duration, results []*mea
 
 // write writes a table with a row for each result, if there are any, and returns
 // the contenders in it. A cell that failed says so instead of numbers.
-func (t Table) write(b *strings.Builder, quick bool, results []*measure.Result) (seen []*contender.Contender) {
+func (t Table) write(b *strings.Builder, results []*measure.Result) (seen []*contender.Contender) {
 	find := func(id string) *measure.Result {
 		if i := slices.IndexFunc(results, func(x *measure.Result) bool { return x.CellID() == id }); i >= 0 {
 			return results[i]
@@ -125,7 +114,7 @@ func (t Table) write(b *strings.Builder, quick bool, results []*measure.Result) 
 	}
 	var head, rows strings.Builder
 	columns := strings.Fields(t.Columns)
-	for _, c := range t.Cells(quick) {
+	for _, c := range t.Cells() {
 		x, base := find(c.CellID()), find(fmt.Sprintf("%s/%d/%s", c.ID, c.Nodes, t.Base))
 		if x == nil {
 			continue

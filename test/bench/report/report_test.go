@@ -28,7 +28,7 @@ pair of pair/5/redlatch <= 2 × pair/5/redsync-rueidis
 // and 100 µs.
 func sample(mine time.Duration, jain float64) []*measure.Result {
 	var list []*measure.Result
-	for i, c := range page.Cells(false) {
+	for i, c := range page.Cells() {
 		d := []time.Duration{mine, 105 * time.Microsecond, 100 * time.Microsecond}[i]
 		list = append(list, &measure.Result{Cell: c, Jain: jain, Pair: stats.Summary{Count: 1, Median: d, P99: 2 * d, Max: 3 * d},
 			Rates: [][]float64{{1000, 100, 10}, {500, 300, 20}, {100, 10, 1}}[i]})
@@ -69,7 +69,7 @@ func TestGoalsAreReachedMissedOrNotMeasured(t *testing.T) {
 }
 
 func TestRowsAreShownBesideTheBaseInTheSameRound(t *testing.T) {
-	text := page.Markdown(nil, false, time.Minute, sample(time.Microsecond, 1))
+	text := page.Markdown(nil, time.Minute, sample(time.Microsecond, 1))
 	if !strings.Contains(text, "| redsync, go-redis | 1 | 105 µs | 2.00 | `pair/1/redsync-goredis` |") {
 		t.Fatal(text)
 	}
@@ -79,9 +79,9 @@ func TestFailedCellsAreShownLoudly(t *testing.T) {
 	results := sample(time.Microsecond, 1)
 	results[2].Failed = "not installed" // the last row
 	results[0].Failed, results[1].Errors, results[1].Error = "EXCLUSION BROKEN\n1 times", 3, "why"
-	text := page.Markdown(nil, true, time.Minute, results)
+	text := page.Markdown(nil, time.Minute, results)
 	for _, want := range []string{
-		"**A smoke run", "|  | servers | median | × | cell |", "## What failed", "- **`pair/1/redlatch`: EXCLUSION BROKEN 1 times**", "| redlatch | 1 | **FAILED** | – |",
+		"|  | servers | median | × | cell |", "## What failed", "- **`pair/1/redlatch`: EXCLUSION BROKEN 1 times**", "| redlatch | 1 | **FAILED** | – |",
 		"redsync, go-redis (3 calls failed)", "- `pair/1/redsync-goredis`: 3 calls; the contender asked again, and its wait went on. The first: why",
 	} {
 		if !strings.Contains(text, want) {
