@@ -110,7 +110,7 @@ func TestAddingOneNodeToAnOddMembershipIsSafe(t *testing.T) {
 		t.Skip("it takes long")
 	}
 	in := two(added)
-	in.Depth = 8
+	in.Depth = 7
 	if r := Search(in); r.Bad != Fine || r.Seen["lease"] == 0 {
 		t.Errorf("%v, %d leases\n%s", r.Bad, r.Seen["lease"], r.Story)
 	}
