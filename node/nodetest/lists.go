@@ -2,7 +2,6 @@ package nodetest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -39,22 +38,6 @@ var listClaims = []claim{
 		}
 		if l := p.look(p.name); l.Reply.Status != node.Absent || l.Reply.Fence != token {
 			p.Errorf("a look says %+v, want nobody, and the fence %d", l, uint64(token))
-		}
-	}},
-	{"names are listed as they are, however odd", func(p *probe) {
-		token := p.token(0)
-		want := map[string]string{}
-		for i, text := range oddTexts() {
-			name := text + "|" + p.name
-			want[name] = fmt.Sprint("holder ", i)
-			p.expect(node.Granted, p.a, withName(p.acquire(want[name], token), name))
-		}
-		all := p.list("")
-		for name, holder := range want {
-			if l, listed := all[name]; !listed || l.Reply.Value != holder {
-				p.Errorf("%q is listed: %v, by %q, want %q", name, listed, l.Reply.Value, holder)
-			}
-			p.expect(node.Granted, p.a, withName(p.release(holder, token), name))
 		}
 	}},
 	{"a listing keeps to its prefix", func(p *probe) {

@@ -49,7 +49,7 @@ func listMutants() []mutant {
 		{
 			name:   "lists nothing",
 			read:   misreading{list: func(*broken, string, func(node.Listing)) {}},
-			claims: []string{"a held name is listed with its holder", "names are listed as they are, however odd", "a listing keeps to its prefix"},
+			claims: []string{"a held name is listed with its holder", "names are independent, however odd", "a listing keeps to its prefix"},
 		},
 		{
 			name:   "lists names without their holders",
@@ -72,7 +72,7 @@ func listMutants() []mutant {
 		{
 			name:   "tidies the names that it lists",
 			read:   change(func(l *node.Listing) { l.Name = strings.NewReplacer("{", "", "}", "").Replace(l.Name) }),
-			claims: []string{"names are listed as they are, however odd"},
+			claims: []string{"names are independent, however odd"},
 		},
 		{
 			name: "lists a part of the names",
@@ -84,7 +84,7 @@ func listMutants() []mutant {
 					}
 				})
 			}},
-			claims: []string{"names are listed as they are, however odd"},
+			claims: []string{"names are independent, however odd"},
 		},
 		{
 			name: "takes a prefix for a pattern",

@@ -24,10 +24,11 @@ var nameClaims = []claim{
 			req := withName(p.acquire(fmt.Sprint("holder ", i), token+node.Token(i)), names[i])
 			p.expect(node.Granted, p.a, req)
 		}
+		listed := p.list("")
 		for i, n := range names {
 			reply := p.expect(node.Held, p.b, withName(p.inspect(), n))
-			if want := fmt.Sprint("holder ", i); reply.Value != want {
-				p.Errorf("%q is held by %q, want %q", n, reply.Value, want)
+			if want := fmt.Sprint("holder ", i); reply.Value != want || listed[n].Reply.Value != want {
+				p.Errorf("%q is held by %q, and listed as held by %q, want %q", n, reply.Value, listed[n].Reply.Value, want)
 			}
 			if want := token + node.Token(i); reply.Fence != want {
 				p.Errorf("%q has the fence %d, want %d", n, uint64(reply.Fence), uint64(want))
