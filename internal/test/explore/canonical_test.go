@@ -33,7 +33,7 @@ func TestStatesThatAreOneGoOnAlike(t *testing.T) {
 		first := m.init()
 		seen := map[Print][]Print{m.print(p, first): successors(first)}
 		layer, compared, steps := []*State{first}, 0, 0
-		for len(layer) > 0 && len(seen) < 600 { // deep enough for claims to end
+		for len(layer) > 0 && len(seen) < further(600, 1000) { // deep enough for claims to end
 			var next []*State
 			for _, s := range layer {
 				m.Next(s, func(to *State) {
@@ -81,7 +81,7 @@ func TestDroppedMessagesMakeNoDifference(t *testing.T) {
 func leasesOf(share node.Share, keepAll bool) map[[3]int64]bool {
 	in := two(func(in *Instance) {
 		in.Clients, in.Tries, in.KeepAll = 1, [MaxClients]int{2}, keepAll
-		in.Depth, in.Shares[0] = 8, share
+		in.Depth, in.Shares[0] = further(8, 9), share
 	})
 	m, p := newMachine(in), newPrinter()
 	found := map[[3]int64]bool{}

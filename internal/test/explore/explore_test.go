@@ -51,6 +51,14 @@ func withoutRaceDetector() int {
 // all has every instance be searched, and not the small ones alone: make model.
 var all = os.Getenv("REDLATCH_EXPLORE") == "all"
 
+// further is a bound of the default suite, or the one of make model.
+func further(bound, model int) int {
+	if all {
+		return model
+	}
+	return bound
+}
+
 // mostStates bounds the search of an instance that has no bound of its own.
 func mostStates() int {
 	if n, err := strconv.Atoi(os.Getenv("REDLATCH_STATES")); err == nil {
@@ -110,7 +118,7 @@ func TestAddingOneNodeToAnOddMembershipIsSafe(t *testing.T) {
 		t.Skip("it takes long")
 	}
 	in := two(added)
-	in.Depth = 7
+	in.Depth = further(7, 9)
 	if r := Search(in); r.Bad != Fine || r.Seen["lease"] == 0 {
 		t.Errorf("%v, %d leases\n%s", r.Bad, r.Seen["lease"], r.Story)
 	}
