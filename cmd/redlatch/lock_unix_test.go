@@ -27,7 +27,7 @@ func handleOf(t testing.TB, nodes, name string, args ...string) string {
 func commandWith(t testing.TB, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
-	cmd := exec.Command("redlatch", args...)
+	cmd := exec.Command(buildCommand(t), args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &err
 	return exitCode(t, cmd.Run()), out.String(), err.String()
 }

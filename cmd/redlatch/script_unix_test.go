@@ -84,7 +84,7 @@ func TestScripts(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			stall.Retry(t, scriptStall, func(t testing.TB) { testscript.RunT(scriptT{t}, scriptParams(file)) })
+			stall.Retry(t, scriptStall, func(t testing.TB) { testscript.RunT(scriptT{t}, scriptParams(file, buildCommand(t))) })
 		})
 	}
 }
@@ -100,13 +100,17 @@ func (scriptT) Parallel()                                 {}
 func (scriptT) Verbose() bool                             { return testing.Verbose() }
 func (t scriptT) Run(_ string, script func(testscript.T)) { script(t) }
 
-func scriptParams(file string) testscript.Params {
+// scriptParams are those of a script whose commands are the given one. What it
+// spawns is this program, with the race detector.
+func scriptParams(file, command string) testscript.Params {
 	return testscript.Params{
 		Files: []string{file},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("REDLATCH_STATE_DIR", env.WorkDir)
 			env.Setenv("REDLATCH_NODES", "local")
 			env.Setenv("GORACE", os.Getenv("GORACE"))
+			env.Setenv("SPAWN_PATH", env.Getenv("PATH"))
+			env.Setenv("PATH", filepath.Dir(command)+":"+env.Getenv("PATH"))
 			env.Values[jobsKey{}] = map[string]*job{}
 			return nil
 		},
@@ -177,7 +181,7 @@ func jobOf(ts *testscript.TestScript, id string) *job {
 // spawn ID CMD...: starts CMD in the background, with its stderr in ID.err.
 func spawn(ts *testscript.TestScript, _ bool, args []string) {
 	path := args[1]
-	for dir := range strings.SplitSeq(ts.Getenv("PATH"), ":") {
+	for dir := range strings.SplitSeq(ts.Getenv("SPAWN_PATH"), ":") {
 		if p := filepath.Join(dir, args[1]); !strings.Contains(path, "/") {
 			if _, err := os.Stat(p); err == nil {
 				path = p
@@ -185,7 +189,8 @@ func spawn(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	j := &job{cmd: &exec.Cmd{Path: path, Args: args[1:], Dir: ts.MkAbs(".")}, stderr: ts.MkAbs(args[0] + ".err")}
-	for _, name := range []string{"PATH", "REDLATCH_STATE_DIR", "REDLATCH_NODES", "GORACE"} {
+	j.cmd.Env = []string{"PATH=" + ts.Getenv("SPAWN_PATH")}
+	for _, name := range []string{"REDLATCH_STATE_DIR", "REDLATCH_NODES", "GORACE"} {
 		j.cmd.Env = append(j.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	stderr, err := os.Create(j.stderr)

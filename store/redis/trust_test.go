@@ -95,42 +95,45 @@ func TestMembershipChangeThatCannotBarTheOldOneWritesNothing(t *testing.T) {
 
 func TestQuarantineOfAMembershipChangeBeginsWhenTheOldOneIsBarred(t *testing.T) {
 	t.Parallel()
-	servers := servertest.Redis(t, 5)
-	a := servertest.Addresses(servers)
-	old := newClient(t, open(t, a[:3]...), quick)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
-	// Marking the former nodes takes seconds; until then the old membership
-	// grants.
-	var slow []string
-	for _, s := range servers[:2] {
-		p := servertest.NewProxy(t, s)
-		p.Delay(700 * time.Millisecond)
-		slow = append(slow, p.URL())
-	}
-	changed := laterClient(t, quick, a[2:]...)
-	done := make(chan error, 1)
-	go func() {
-		_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, append(slow, a[2])...)})
-		done <- err
-	}()
-	// The last lease that the old membership grants before it is barred.
-	var last *redlatch.Lease
-	for i := range 10_000 {
-		l, err := old.TryLock(context.Background(), fmt.Sprint("job ", i), &redlatch.LockOptions{NoKeepAlive: true})
-		if err != nil {
-			break
+	timed(t, func(t testing.TB) {
+		servers := servertest.Redis(t, 5)
+		a := servertest.Addresses(servers)
+		old := newClient(t, open(t, a[:3]...), quick)
+		if err := cycle(old); err != nil {
+			t.Fatal(err)
 		}
-		last = l
-	}
-	if last == nil || last.Remaining() < time.Second {
-		t.Fatalf("the old membership granted nothing just before it was barred: %v", last)
-	}
-	wantNoSecond(t, changed, last)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+		// Marking the former nodes takes seconds; until then the old membership
+		// grants.
+		var slow []string
+		for _, s := range servers[:2] {
+			p := servertest.NewProxy(t, s)
+			p.Delay(700 * time.Millisecond)
+			slow = append(slow, p.URL())
+		}
+		changed := laterClient(t, quick, a[2:]...)
+		done := make(chan error, 1)
+		go func() {
+			_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, append(slow, a[2])...)})
+			done <- err
+		}()
+		// The last lease that the old membership grants before it is barred.
+		var last *redlatch.Lease
+		for i := range 10_000 {
+			l, err := old.TryLock(context.Background(), fmt.Sprint("job ", i), &redlatch.LockOptions{NoKeepAlive: true})
+			if err != nil {
+				break
+			}
+			last = l
+			time.Sleep(5 * time.Millisecond) // so that others get a turn
+		}
+		if last == nil || last.Remaining() < time.Second {
+			t.Fatalf("the old membership granted nothing just before it was barred: %v", last)
+		}
+		wantNoSecond(t, changed, last)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestMembershipChangeToShorterBoundsWaitsForTheLongerOnes(t *testing.T) {
