@@ -132,11 +132,16 @@ func scriptParams(file, command string) testscript.Params {
 	}
 }
 
-// eventually polls until the condition of the script holds.
+// eventually polls until the condition of the script holds. If it does not, the
+// log has what the jobs wrote.
 func eventually(ts *testscript.TestScript, what string, is func() bool) {
-	if !poll.Holds(poll.Patience, is) {
-		ts.Fatalf("in vain waited for %s", what)
+	if poll.Holds(poll.Patience, is) {
+		return
 	}
+	for id, j := range ts.Value(jobsKey{}).(map[string]*job) {
+		ts.Logf("%s: %s", id, ts.ReadFile(j.stderr))
+	}
+	ts.Fatalf("in vain waited for %s", what)
 }
 
 // exits CODE CMD...: CMD ends with exactly that exit code, or by the signal of
