@@ -107,12 +107,17 @@ func startGroup(t *testing.T, nodes int, o Options, start Starter) *group {
 func (g *group) end() []Event {
 	close(g.over)
 	for _, r := range g.replicas {
-		if r.dead {
+		g.mu.Lock()
+		dead := r.dead
+		g.mu.Unlock()
+		if dead {
 			r.Locks.Close() // or its jobs wait for nodes that it cannot reach
 		}
 		synctest.Wait()
 		r.stop()
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	return g.events
 }
 
