@@ -162,7 +162,7 @@ func TestRedsyncsOwnTestsPass(t *testing.T) {
 }
 
 func runTheirTests(t testing.TB) {
-	args := []string{"test", "-count=1", "-json", "-parallel=6", "-timeout=2m", "-vet=off", "-overlay=" + overlay(t)}
+	args := []string{"test", "-count=1", "-json", "-parallel=6", "-timeout=10m", "-vet=off", "-ldflags=-w", "-overlay=" + overlay(t)}
 	if raceEnabled {
 		args = append(args, "-race")
 	}
