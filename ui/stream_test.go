@@ -21,6 +21,10 @@ func TestTheStreamSendsThePageAndThenWhatChanges(t *testing.T) {
 	for i := range 250 {
 		w.lock(fmt.Sprintf("job/%03d", i), still)
 	}
+	poll.Until(t, "the last answers of nodes, which change rows", func() bool {
+		_, body, _ := w.get("/?q=JOB&page=2")
+		return strings.Count(body, ">3/3<") == pageSize
+	})
 	f := follow(t, w.serve()+"/events?q=JOB&page=2")
 	first := f.next()
 	if n := len(first.Lists["locks"].Rows); n != pageSize {
