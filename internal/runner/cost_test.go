@@ -73,12 +73,12 @@ func TestHeldLeaseCostsLittleAndNoGoroutine(t *testing.T) {
 	}
 }
 
-// TestTenThousandLeasesAreKeptByOneScheduler has nodes that answer in a
+// TestThousandsOfLeasesAreKeptByOneScheduler has nodes that answer in a
 // millisecond. The goroutines that keep the leases grow with the extensions in
 // flight, about ten at a time, not with the number of leases.
-func TestTenThousandLeasesAreKeptByOneScheduler(t *testing.T) {
+func TestThousandsOfLeasesAreKeptByOneScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const leases = 10_000
+		const leases = 4_000
 		links, nodes := locktest.NewLinks(t, 3)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		goroutines := runtime.NumGoroutine()

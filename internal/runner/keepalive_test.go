@@ -16,17 +16,17 @@ import (
 func TestManyLeasesOnSlowNodesAreAllKept(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			const leases = 2500
+			const leases = 1000
 			links, nodes := locktest.NewLinks(t, n)
 			c := locktest.NewClient(t, nodes, redlatch.Options{})
 			held := make([]*redlatch.Lease, leases)
 			for i := range held {
-				held[i] = locktest.MustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{TTL: 3 * time.Second})
+				held[i] = locktest.MustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{TTL: 1200 * time.Millisecond})
 			}
 			for _, l := range links {
 				l.Set(func(l *locktest.Link) { l.Out = 100 * time.Millisecond })
 			}
-			time.Sleep(5 * time.Second)
+			time.Sleep(2 * time.Second)
 			lost := 0
 			for _, l := range held {
 				if l.Err() != nil {
@@ -74,7 +74,7 @@ func TestCloseOfManyLeasesOnAFrozenServerIsBounded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				links, nodes := locktest.NewLinks(t, n)
 				c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})
-				for i := range 2500 {
+				for i := range 1000 {
 					locktest.MustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{})
 				}
 				for _, l := range links {

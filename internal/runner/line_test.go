@@ -55,7 +55,7 @@ func TestCrowdInOneProcessStarvesNoOther(t *testing.T) {
 			}
 		}
 		var had [2]int
-		end := time.Now().Add(10 * time.Second)
+		end := time.Now().Add(4 * time.Second)
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		for i, callers := range []int{19, 1} {

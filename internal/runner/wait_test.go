@@ -80,8 +80,8 @@ func TestHandOverCostsTheSameInAnyCrowd(t *testing.T) {
 		})
 		return perHandOver
 	}
-	few, many := cost(t, 8), cost(t, 400)
-	t.Logf("requests to each node a hand-over: %.2f with 8 waiting, %.2f with 400", few, many)
+	few, many := cost(t, 8), cost(t, 200)
+	t.Logf("requests to each node a hand-over: %.2f with 8 waiting, %.2f with 200", few, many)
 	// One round takes the lock and one frees it. Waiters that renew their place
 	// add a little.
 	if few > 2.3 || many > 2.3 {
