@@ -314,7 +314,7 @@ func TestMarkerOfAnEarlierVersionIsRefusedWithWhatToDo(t *testing.T) {
 	c := laterClient(t, opts, server.URL())
 	_, err := c.TryLock(context.Background(), "job", nil)
 	wantErr(t, err, redlatch.ErrConfig)
-	for _, says := range []string{server.URL(), "version 1", "redis-cli DEL redlatch:1:marker", "redlatch init"} {
+	for _, says := range []string{server.URL(), `version "1"`, "redis-cli DEL redlatch:1:marker", "redlatch init"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("the error lacks %q: %v", says, err)
 		}
