@@ -25,7 +25,7 @@ type Marker struct {
 	// ID is the server that wrote it.
 	ID string
 	// Guard is the membership that the server belongs to, and the cluster
-	// parameters. Its List is node.BarredMembership while a membership change has
+	// parameters. Its Membership is node.BarredMembership while a membership change has
 	// barred the server.
 	Guard node.Guard
 	// TrustedFrom is when the quarantine ends.
