@@ -47,7 +47,7 @@ deps: ## install what the tests need and is missing: redis-server, MariaDB, Post
 .PHONY: test
 test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
 	@$(GO) build -o /dev/null ./cmd/redlatch
-	@$(GO) run ./internal/test/testrun $(RACE) -vet=off -ldflags=-w -p $(AT_ONCE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(LONGEST) work
+	@$(GO) run ./internal/test/testrun $(RACE) -count=1 -vet=off -ldflags=-w -p $(AT_ONCE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(LONGEST) work
 
 .PHONY: short
 short: ## the quick tests alone: no servers, no crowds of processes, no exploration, no race detector
