@@ -12,10 +12,10 @@ STATICCHECK ?= $(GO) run -exec 'env "GOFLAGS=$(RACE)" GOGC=400 GOMEMLIMIT=3GiB' 
 # into it.
 TIMEOUT     ?= 30m
 # Tests on real servers wait most of the time: a few run at once on each
-# processor, in one or two packages.
+# processor, in two packages.
 CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PARALLEL    ?= $(shell expr 3 \* $(CORES))
-AT_ONCE     ?= $(shell expr 3 \* $(CORES) / 2)
+AT_ONCE     ?= $(shell expr 2 \* $(CORES))
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 # The library and the commands. The pattern "work" has in addition the other
