@@ -247,7 +247,7 @@ func (d *duel) request() node.Request {
 	case node.OpRelease:
 		req.Once = s.one(3)
 		req.NoRepair = []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[s.intn(4)]
-		req.Keep = []time.Duration{0, 0, 0, 0, 100 * time.Millisecond, 2 * time.Hour}[s.intn(6)]
+		req.Keep = []time.Duration{0, 0, 0, 100 * time.Millisecond, 10 * time.Minute, 2 * time.Hour}[s.intn(6)]
 	case node.OpRepair:
 		req.Token = max(req.Token, 1)
 		req.Until = []time.Time{{}, now.Add(time.Hour), now.Add(-time.Hour)}[s.intn(3)]
