@@ -106,7 +106,7 @@ func (s *snapshot) problem() string {
 	return ""
 }
 
-// announcement says what has happened since an event, for those who do not see
+// announcement says what has happened since an event, for readers who do not see
 // the page: changes of nodes, and of the lock that is looked at.
 func announcement(s *snapshot, v view, since int) string {
 	var said []string
@@ -130,7 +130,7 @@ type message struct {
 	Now   int64               `json:"now"` // the server's clock
 	Texts map[string]markup   `json:"texts,omitempty"`
 	Lists map[string]listNews `json:"lists,omitempty"`
-	Say   string              `json:"say,omitempty"` // for those who do not see the page
+	Say   string              `json:"say,omitempty"` // for readers who do not see the page
 }
 
 // listNews is what has changed in a list.

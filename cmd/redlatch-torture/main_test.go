@@ -3,12 +3,9 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,17 +48,4 @@ func exitCode(t testing.TB, err error) int {
 		return exitSignal + int(w.Signal())
 	}
 	return exit.ExitCode()
-}
-
-// alive reports whether a process is there and not a zombie.
-func alive(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return false
-	}
-	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
-		_, after, _ := bytes.Cut(stat, []byte(") "))
-		return !bytes.HasPrefix(after, []byte("Z"))
-	}
-	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
-	return err == nil && !bytes.HasPrefix(bytes.TrimSpace(out), []byte("Z"))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/chaos"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/snippets"
 )
@@ -163,7 +164,7 @@ func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 		if code := exitCode(t, cmd.Wait()); code != exitSignal+int(s) || len(last) != 1 {
 			t.Errorf("exit %d, %s", code, said)
 		}
-		if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(children, alive) }) {
+		if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(children, processes.Alive) }) {
 			t.Errorf("of %v some are still alive", children)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -60,7 +61,7 @@ func TestDevServersEndWithDev(t *testing.T) {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			cmd, nodes, pids, dir := startDev(t, "-n", "3")
-			if len(nodes) != 3 || len(pids) != 3 || slices.ContainsFunc(pids, func(pid int) bool { return !alive(pid) }) {
+			if len(nodes) != 3 || len(pids) != 3 || slices.ContainsFunc(pids, func(pid int) bool { return !processes.Alive(pid) }) {
 				t.Fatalf("dev has %q, %v", nodes, pids)
 			}
 			// They are in service at once.
@@ -69,7 +70,7 @@ func TestDevServersEndWithDev(t *testing.T) {
 			}
 			cmd.Process.Signal(s)
 			code := exitCode(t, cmd.Wait())
-			if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, alive) }) {
+			if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, processes.Alive) }) {
 				t.Errorf("of %v some are still alive", pids)
 			}
 			if s == syscall.SIGKILL {
@@ -100,7 +101,7 @@ func TestDevKillsServersThatDoNotEnd(t *testing.T) {
 			cmd.Process.Signal(syscall.SIGINT)
 			if impatient {
 				// The third has ended: dev has noticed the first.
-				if !poll.Holds(poll.Patience, func() bool { return !alive(pids[2]) }) {
+				if !poll.Holds(poll.Patience, func() bool { return !processes.Alive(pids[2]) }) {
 					t.Fatal("the third server is still alive")
 				}
 				cmd.Process.Signal(syscall.SIGINT)
@@ -111,7 +112,7 @@ func TestDevKillsServersThatDoNotEnd(t *testing.T) {
 			if took := time.Since(start); code != 0 || impatient && took >= stopLimit {
 				t.Errorf("exit %d after %v", code, took)
 			}
-			if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, alive) }) {
+			if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, processes.Alive) }) {
 				t.Errorf("of %v some are still alive", pids)
 			}
 			if _, err := os.Stat(dir); err == nil {
@@ -151,7 +152,7 @@ func TestDevWhoseServerDiesSaysSo(t *testing.T) {
 	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum {
 		t.Errorf("exit %d", code)
 	}
-	if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, alive) }) {
+	if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, processes.Alive) }) {
 		t.Errorf("of %v some are still alive", pids)
 	}
 }

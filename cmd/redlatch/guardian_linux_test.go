@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -95,7 +96,7 @@ func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
 	if next, said := run(t, servers, "job", "--", "true"); exitCode(t, next.Wait()) != 0 {
 		t.Errorf("the next one: %s", said)
 	}
-	if slices.ContainsFunc(pids, alive) {
+	if slices.ContainsFunc(pids, processes.Alive) {
 		t.Errorf("of %v some are alive while another has had the lock", pids)
 	}
 	cmd.Process.Signal(syscall.SIGCONT)
@@ -127,11 +128,11 @@ func TestPipelineEndsWithItsCommand(t *testing.T) {
 	if rest, err := io.ReadAll(stdout); err != nil || strings.TrimSpace(string(rest)) != "" {
 		t.Errorf("stdout: %q, %v", rest, err)
 	}
-	if !alive(pid) {
+	if !processes.Alive(pid) {
 		t.Error("CMD ended first: this shows nothing")
 	}
 	cmd.Wait()
-	if !poll.Holds(poll.Patience, func() bool { return !alive(pid) }) {
+	if !poll.Holds(poll.Patience, func() bool { return !processes.Alive(pid) }) {
 		t.Errorf("CMD, process %d, is still alive", pid)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
@@ -171,7 +172,7 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 				servers[0].Freeze()
 				servers[1].Freeze()
 				deadline := time.Now().Add(ttl)
-				if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, alive) }) {
+				if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, processes.Alive) }) {
 					t.Errorf("of %v some are still alive", pids)
 				}
 				if late := time.Since(deadline); late > 0 {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
@@ -252,7 +253,7 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 	for pid := range strings.FieldsSeq(ts.ReadFile(args[0])) {
 		n, err := strconv.Atoi(pid)
 		ts.Check(err)
-		if alive(n) != neg {
+		if processes.Alive(n) != neg {
 			ts.Fatalf("process %d: alive %v", n, !neg)
 		}
 	}
@@ -273,7 +274,7 @@ func dies(ts *testscript.TestScript, _ bool, args []string) {
 	for field := range strings.FieldsSeq(ts.ReadFile(args[0])) {
 		pid, err := strconv.Atoi(field)
 		ts.Check(err)
-		eventually(ts, "the end of process "+field+" of "+args[0], func() bool { return !alive(pid) })
+		eventually(ts, "the end of process "+field+" of "+args[0], func() bool { return !processes.Alive(pid) })
 	}
 }
 
@@ -315,19 +316,6 @@ func guardianPid(parent int) int {
 		}
 	}
 	return 0
-}
-
-// alive reports whether a process is there and not a zombie.
-func alive(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return false
-	}
-	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
-		_, after, _ := bytes.Cut(stat, []byte(") "))
-		return !bytes.HasPrefix(after, []byte("Z"))
-	}
-	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
-	return err == nil && !bytes.HasPrefix(bytes.TrimSpace(out), []byte("Z"))
 }
 
 // waiters N NAME: so many wait for the lock.

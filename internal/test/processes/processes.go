@@ -8,6 +8,7 @@ package processes
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,8 +16,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/redlatch/redlatch"
@@ -217,4 +220,17 @@ func (p *Process) Said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.lines, "\n")
+}
+
+// Alive reports whether a process is there and not a zombie.
+func Alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		_, after, _ := bytes.Cut(stat, []byte(") "))
+		return !bytes.HasPrefix(after, []byte("Z"))
+	}
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err == nil && !bytes.HasPrefix(bytes.TrimSpace(out), []byte("Z"))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
@@ -32,12 +33,7 @@ func later(o redlatch.Options) redlatch.Options {
 
 func newClient(t testing.TB, opts redlatch.Options, nodes ...redlatch.Node) *redlatch.Client {
 	t.Helper()
-	c, err := redlatch.New(nodes, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
+	return locktest.NewClient(t, nodes, opts)
 }
 
 // lock acquires a name, as soon as that is possible.
