@@ -262,8 +262,10 @@ func TestRunWaitsForNodesAsForAHolder(t *testing.T) {
 		t.Errorf("without -w it gave up after %v, want a patience of %v", took, redlatch.OutagePatience)
 	}
 	lose()
+	// On a busy machine the answer of one of the two may come after the first line.
+	waits := regexp.MustCompile("waiting for (1 node|2 nodes) to leave quarantine")
 	cmd, stderr = run(t, servers, "--quarantine-wait", "0", "-w", "1m", "job", "--", "true")
-	if code := exitCode(t, cmd.Wait()); code != 0 || !strings.Contains(stderr.String(), "waiting for 2 nodes to leave quarantine") {
+	if code := exitCode(t, cmd.Wait()); code != 0 || !waits.MatchString(stderr.String()) {
 		t.Errorf("-w 1m: exit code %d, want 0 and what it waited for: %s", code, stderr)
 	}
 	t.Log(stderr)
