@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // reserved begins the names of this package's own keys. The number is the
@@ -13,28 +15,51 @@ const reserved = "redlatch:1:"
 // sideKey returns the key of the given kind that belongs to the lock name. In a
 // cluster it is in the same slot as the name, for every possible name.
 func sideKey(kind, name string) string {
+	before, after := around(name)
+	return reserved + kind + before + name + after
+}
+
+// around returns what a side key has before and after the name.
+func around(name string) (before, after string) {
 	if _, ok := hashTag(name); ok {
 		// The name's own tag is the first in the key, and so decides the slot.
 		// The second colon distinguishes {a} from a.
-		return reserved + kind + "::" + name
+		return "::", ""
 	}
 	if !strings.Contains(name, "}") {
-		return reserved + kind + ":{" + name + "}"
+		return ":{", "}"
 	}
 	// Braces around such a name would end too early ("a}b", "{}x"): use a tag
 	// that is known to be in the name's slot.
-	return reserved + kind + ":{" + slotTag(slotOf(name)) + "}" + name
+	return ":{" + slotTag(slotOf(name)) + "}", ""
 }
 
-// sideKeys returns the keys that every request depends on. They are parts of one
-// text, to save memory.
-func sideKeys(name string) (fence, turn, queue, group string) {
-	fence = sideKey("fence", name)
-	rest := fence[len(reserved)+len("fence"):]
-	all := fence + reserved + "turn" + rest + reserved + "queue" + rest + reserved + "group" + rest
-	end := len(fence) + len(reserved) + len("turn") + len(rest)
-	last := end + len(fence) // "queue" and "fence" are as long
-	return all[:len(fence)], all[len(fence):end], all[end:last], all[last:]
+// requestTexts are the texts that differ from request to request: the side keys
+// of its name, its token and its ticket. They are parts of one text, which takes
+// one allocation.
+type requestTexts struct{ fence, turn, queue, group, ended, token, ticket string }
+
+func textsOf(req *node.Request) (t requestTexts) {
+	var buf [512]byte
+	var ends [7]int
+	before, after := around(req.Name)
+	b := buf[:0]
+	for i, kind := range [...]string{"fence", "turn", "queue", "group", "ended"} {
+		b = append(append(append(append(append(b, reserved...), kind...), before...), req.Name...), after...)
+		ends[i] = len(b)
+	}
+	if req.Token != 0 {
+		b = append(b, req.Token.String()...)
+	}
+	ends[5] = len(b)
+	b = strconv.AppendInt(b, req.Ticket, 10)
+	ends[6] = len(b)
+	all, start := string(b), 0
+	for i, part := range [...]*string{&t.fence, &t.turn, &t.queue, &t.group, &t.ended, &t.token, &t.ticket} {
+		*part = all[start:ends[i]]
+		start = ends[i]
+	}
+	return t
 }
 
 // nameOf is the inverse of sideKey: it returns the kind of a side key, and the

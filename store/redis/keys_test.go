@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlatch/redlatch/node"
 	"pgregory.net/rapid"
 )
 
@@ -27,8 +28,10 @@ func TestSideKeysShareTheSlotOfTheirName(t *testing.T) {
 		if !strings.HasPrefix(fence, reserved) || !strings.Contains(fence, name) {
 			t.Errorf("the fence of %q is %q", name, fence)
 		}
-		if a, b, c, d := sideKeys(name); a != fence || b != sideKey("turn", name) || c != sideKey("queue", name) || d != sideKey("group", name) {
-			t.Errorf("the side keys of %q are %q, %q and %q", name, a, b, c)
+		if got, want := textsOf(&node.Request{Name: name, Token: 7, Ticket: -8}), (requestTexts{
+			fence, sideKey("turn", name), sideKey("queue", name), sideKey("group", name), sideKey("ended", name), "00000000000000000007", "-8",
+		}); got != want {
+			t.Errorf("the texts of %q are %q, want %q", name, got, want)
 		}
 	}
 	for _, name := range []string{"a", "a}b", "{}x", "{}", "}{", "{a}", "{a}{b}", "a{b", "a{b}c}", "{{a}}", "}", "{", "a}b{c}", "a}b{c", "{}{a}", "日本{}"} {

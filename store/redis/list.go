@@ -136,8 +136,7 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 func lookCall(names []string, waiters int) Call {
 	call := Call{Script: lookScript, Args: []string{strconv.Itoa(waiters)}}
 	for _, name := range names {
-		fence, _, queue, group := sideKeys(name)
-		call.Keys = append(call.Keys, name, fence, queue, group)
+		call.Keys = append(call.Keys, name, sideKey("fence", name), sideKey("queue", name), sideKey("group", name))
 	}
 	return call
 }

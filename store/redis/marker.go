@@ -82,7 +82,7 @@ type expectation struct {
 
 // line returns the line of INFO replication that a common grant or extension
 // needs; empty if the request is not common, o if the guard is off.
-func (e *expectation) line(req node.Request) string {
+func (e *expectation) line(req *node.Request) string {
 	switch {
 	case req.Guard.Off:
 		return "o"
@@ -94,7 +94,7 @@ func (e *expectation) line(req node.Request) string {
 
 // expect returns what is expected of the marker that a request depends on. It is
 // asked for with every grant, and seldom changes.
-func (n *Node) expect(req node.Request) *expectation {
+func (n *Node) expect(req *node.Request) *expectation {
 	key := n.markerKey(req.Name)
 	var o origin
 	if e, ok := n.expected.Load(key); ok {
@@ -185,7 +185,7 @@ func (n *Node) mark(ctx context.Context, req node.Request) (node.Reply, error) {
 	if !ok || req.Guard == nil {
 		return node.Reply{}, fmt.Errorf("%w (%w)", &node.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, node.ErrUnsent)
 	}
-	call := Call{Script: markScript, Args: []string{config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(req),
+	call := Call{Script: markScript, Args: []string{config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(&req),
 		strconv.FormatUint(req.Guard.Generation, 10), "", cmp.Or(string(req.Epochs), "-")}}
 	if n.driver.Kind() != Cluster || req.Name != "" {
 		return n.markOne(ctx, call, n.markerKey(req.Name), req.Epoch)

@@ -32,7 +32,7 @@ type Driver interface {
 type Call struct {
 	Script *Script
 	Keys   []string
-	Args   []string
+	Args   []string // and Keys: a Starter must not use them after it has called done
 
 	// Keep marks the extension of a lock that is held. A driver with a pool
 	// reserves some connections for extensions, so that other requests cannot
@@ -125,7 +125,7 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	case node.OpComplete, node.OpCheck, node.OpRecords, node.OpAdopt:
 		return n.records(ctx, req)
 	}
-	r := run{node: n, req: req, place: n.inbox.place(req)}
+	r := run{node: n, req: req, place: n.inbox.place(&req)}
 	call, err := r.prepare()
 	if err != nil {
 		return node.Reply{}, err
@@ -141,23 +141,24 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 // needsMarker are the operations that depend on the marker.
 var needsMarker = map[node.Op]bool{node.OpAcquire: true, node.OpRepair: true, node.OpExtend: true, node.OpBreak: true}
 
-// callFor turns a request into the run of a script.
-func callFor(req node.Request, place place, marker *expectation) (Call, error) {
+// maxTexts is how many keys and arguments a request has at most.
+const maxTexts = 17
+
+// call turns the request into the run of a script.
+func (r *run) call() (Call, error) {
+	req, place, marker := &r.req, r.place, r.marker
 	if err := req.Share.Check(); err != nil {
 		return Call{}, err
 	}
 	if strings.HasPrefix(req.Name, reserved) {
 		return Call{}, &node.ConfigError{Field: "name", Value: req.Name, Bound: "one that does not begin with " + reserved}
 	}
-	token := ""
-	if req.Token != 0 {
-		token = req.Token.String()
-	}
+	own := textsOf(req)
+	token := own.token
 	ttl, retention, window, share := ttls.text(req.TTL), retentions.text(req.Retention), windows.text(req.Window), shareText(req.Share)
-	fence, turn, queue, group := sideKeys(req.Name)
-	texts := append(make([]string, 0, 17), req.Name, fence, turn, queue, group) // the keys, and then the arguments
+	texts := append(r.texts[:0], req.Name, own.fence, own.turn, own.queue, own.group) // the keys, and then the arguments
 	if req.Op == node.OpAcquire || req.Op == node.OpRepair || req.NoRepair > 0 || marker != nil {
-		texts = append(texts, sideKey("ended", req.Name))
+		texts = append(texts, own.ended)
 	}
 	var expected, line string
 	if marker != nil {
@@ -171,7 +172,7 @@ func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 		call.Script = acquireScript
 		ticket, inbox := "", ""
 		if place.wait {
-			ticket, inbox = ticketText(req), place.inbox
+			ticket, inbox = own.ticket, place.inbox
 		}
 		texts = append(texts, req.Value, token, retention, window, ttl, expected, line, ticket, inbox, share)
 	case node.OpExtend:
@@ -185,7 +186,7 @@ func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 		texts = append(texts, req.Value, token, retention, until(req), ttl, place.inbox, share, expected, line)
 	case node.OpYield:
 		call.Script = yieldScript
-		texts = append(texts, req.Value, token, retention, window, ticketText(req), place.inbox, share)
+		texts = append(texts, req.Value, token, retention, window, own.ticket, place.inbox, share)
 	case node.OpInspect:
 		call.Script = inspectScript
 	case node.OpBreak:
@@ -222,10 +223,8 @@ func msOrNone(d time.Duration) string {
 	return milliseconds(d)
 }
 
-func ticketText(req node.Request) string { return strconv.FormatInt(req.Ticket, 10) }
-
 // until is the moment after which a request is too late, in microseconds.
-func until(req node.Request) string {
+func until(req *node.Request) string {
 	if req.Until.IsZero() {
 		return strconv.FormatInt(int64(node.MaxToken), 10)
 	}
@@ -248,7 +247,7 @@ var statuses = map[string]node.Status{
 
 // asAsked reads the reply to a request that was granted as it was asked: the
 // server's clock, in µs.
-func asAsked(now string, req node.Request, marker *expectation) (node.Reply, error) {
+func asAsked(now string, req *node.Request, marker *expectation) (node.Reply, error) {
 	us, err := strconv.ParseInt(now, 10, 64)
 	if err != nil || us < 0 || us/1e6 > lastSecond || req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
 		return node.Reply{}, fmt.Errorf("redlatch: unexpected reply %s", shown([]string{now}))

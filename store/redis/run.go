@@ -16,7 +16,8 @@ type Starter interface {
 	Driver
 	// Start runs a script like Eval, and returns before it is answered. It does
 	// not block. done is called once, within limit or soon after, perhaps
-	// before Start returns. It must not block.
+	// before Start returns. It must not block, nor keep the reply, whose memory
+	// is used again.
 	Start(call Call, limit time.Duration, done func(reply []string, err error))
 }
 
@@ -27,6 +28,8 @@ type run struct {
 	place   place
 	marker  *expectation // nil if the request does not depend on one
 	slotted bool         // the node was known for a part of a Cluster
+
+	texts [maxTexts]string // the keys and arguments
 
 	// For a request that was started.
 	limit    time.Duration
@@ -39,9 +42,9 @@ func (r *run) prepare() (Call, error) {
 	n := r.node
 	r.slotted = n.slotted.Load()
 	if r.req.Guard != nil && needsMarker[r.req.Op] {
-		r.marker = n.expect(r.req)
+		r.marker = n.expect(&r.req)
 	}
-	call, err := callFor(r.req, r.place, r.marker)
+	call, err := r.call()
 	if err != nil {
 		err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
@@ -54,7 +57,7 @@ func (r *run) read(parts []string, err error) (node.Reply, error) {
 	case err != nil:
 		return node.Reply{}, explain(err)
 	case len(parts) == 1:
-		reply, err := asAsked(parts[0], r.req, r.marker)
+		reply, err := asAsked(parts[0], &r.req, r.marker)
 		return r.node.own(reply), err
 	}
 	reply, err := parseReply(parts, r.req.Share)
@@ -75,7 +78,7 @@ func (r *run) read(parts []string, err error) (node.Reply, error) {
 // finish returns the reply to the request; again if the request has to be sent
 // again.
 func (r *run) finish(parts []string, err error) (reply node.Reply, again bool, _ error) {
-	if server := (*ServerError)(nil); err != nil && !r.slotted && r.req.Guard != nil && r.req.Guard.Off && errors.As(err, &server) && server.Code == "CROSSSLOT" {
+	if err != nil && !r.slotted && r.req.Guard != nil && r.req.Guard.Off && crossesSlots(err) {
 		r.node.slotted.Store(true)
 		return node.Reply{}, true, nil
 	}
@@ -88,6 +91,13 @@ func (r *run) finish(parts []string, err error) (reply node.Reply, again bool, _
 		r.node.inbox.open()
 	}
 	return reply, false, nil
+}
+
+// crossesSlots reports that a server is part of a Cluster, and a script asked for
+// keys of several slots.
+func crossesSlots(err error) bool {
+	var server *ServerError
+	return errors.As(err, &server) && server.Code == "CROSSSLOT"
 }
 
 // runs are those that were started, to be used again.
@@ -107,11 +117,7 @@ func (n *Node) Starts() bool { return n.starter != nil }
 // Start executes a request like Do, and returns before it is answered.
 func (n *Node) Start(req node.Request, limit time.Duration, done func(node.Reply, error)) {
 	if n.starter == nil || req.Op == node.OpMark || req.Op >= node.OpComplete {
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), limit)
-			defer cancel()
-			done(n.Do(ctx, req))
-		}()
+		go n.do(req, limit, done)
 		return
 	}
 	r := runs.Get().(*run)
@@ -119,8 +125,15 @@ func (n *Node) Start(req node.Request, limit time.Duration, done func(node.Reply
 	r.start()
 }
 
+// do executes a request, and waits for its answer.
+func (n *Node) do(req node.Request, limit time.Duration, done func(node.Reply, error)) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	done(n.Do(ctx, req))
+}
+
 func (r *run) start() {
-	r.place = r.node.inbox.place(r.req)
+	r.place = r.node.inbox.place(&r.req)
 	call, err := r.prepare()
 	if err != nil {
 		r.over(node.Reply{}, err)

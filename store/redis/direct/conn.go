@@ -22,6 +22,7 @@ type conn struct {
 	address *redis.Address
 	gone    atomic.Bool   // it is broken
 	wake    chan struct{} // for the goroutine that writes
+	parts   [16]string    // memory for a reply, of the goroutine that reads
 
 	next       func(request)   // sends a request over the next connection
 	connecting context.Context // ends when the connection is broken
@@ -199,8 +200,10 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 	case again:
 	case reply.Push && !confirmed:
 		inboxes.message(reply)
+	case err != nil:
+		r.failed(err)
 	default:
-		r.answered(reply, err)
+		r.answered(reply, c.parts[:])
 	}
 	return true
 }
@@ -259,7 +262,7 @@ func (c *conn) expire() {
 		err = fmt.Errorf("%w while connecting (%w)", err, node.ErrUnsent)
 	}
 	for i := range late {
-		late[i].answered(resp.Reply{}, err)
+		late[i].failed(err)
 	}
 	switch {
 	case silent && connecting:
@@ -324,11 +327,11 @@ func (c *conn) fail(err error) {
 	for i, r := range requests {
 		switch {
 		case i < sent:
-			r.answered(resp.Reply{}, err)
+			r.failed(err)
 		case socket != nil && !r.givenUp && !errors.Is(err, node.ErrClosed):
 			c.next(r) // it waits for the next connection
 		default:
-			r.answered(resp.Reply{}, unsent)
+			r.failed(unsent)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,7 +83,7 @@ func (d *driver) start(r request) {
 	for {
 		c, err := d.current()
 		if err != nil {
-			r.answered(resp.Reply{}, err)
+			r.failed(err)
 			return
 		}
 		if c.start(r) {
@@ -97,7 +98,9 @@ func (d *driver) Start(call redis.Call, limit time.Duration, done func(reply []s
 }
 
 func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
-	return await(ctx, func(limit time.Duration, done func([]string, error)) { d.Start(call, limit, done) })
+	return await(ctx, func(limit time.Duration, done func([]string, error)) {
+		d.Start(call, limit, func(reply []string, err error) { done(slices.Clone(reply), err) })
+	})
 }
 
 // await starts a request, and waits for its answer until the context ends. At the

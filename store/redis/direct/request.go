@@ -48,8 +48,26 @@ func (r *request) append(b []byte) []byte {
 	return b
 }
 
-// answered passes on the reply.
-func (r *request) answered(reply resp.Reply, err error) {
+// answered passes on the reply. Its parts are in memory, if they fit.
+func (r *request) answered(reply resp.Reply, memory []string) {
+	switch {
+	case r.givenUp:
+	case r.raw != nil:
+		r.raw(reply, nil)
+	default:
+		parts := memory[:0]
+		if reply.Items == nil {
+			parts = append(parts, reply.Text)
+		}
+		for _, item := range reply.Items {
+			parts = append(parts, item.Text)
+		}
+		r.done(parts, nil)
+	}
+}
+
+// failed passes on an error.
+func (r *request) failed(err error) {
 	var server resp.ServerError
 	if errors.As(err, &server) {
 		err = redis.NewServerError(string(server))
@@ -57,17 +75,9 @@ func (r *request) answered(reply resp.Reply, err error) {
 	switch {
 	case r.givenUp:
 	case r.raw != nil:
-		r.raw(reply, err)
-	case err != nil:
-		r.done(nil, err)
-	case reply.Items == nil:
-		r.done([]string{reply.Text}, nil)
+		r.raw(resp.Reply{}, err)
 	default:
-		parts := make([]string, len(reply.Items))
-		for i := range parts {
-			parts[i] = reply.Items[i].Text
-		}
-		r.done(parts, nil)
+		r.done(nil, err)
 	}
 }
 
