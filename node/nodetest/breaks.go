@@ -9,8 +9,7 @@ import (
 // breakClaims are about taking a name away from its holder.
 var breakClaims = []claim{
 	{"after a break the next token must be above its own", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.wantFence(p.expect(node.Granted, p.b, p.breakUp(token+5)), token+5)
 		p.fence(token + 5)
 		p.expect(node.Stale, p.a, p.acquire("two", token+5))
@@ -25,8 +24,7 @@ var breakClaims = []claim{
 	// Between an operator's look and the break, another client may have taken the
 	// name.
 	{"a break leaves alone what was granted its token or a higher one", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		for _, t := range []node.Token{token - 1, token} {
 			p.wantFence(p.expect(node.Stale, p.b, p.breakUp(t)), token)
 			p.heldBy("one")
@@ -34,16 +32,14 @@ var breakClaims = []claim{
 		}
 	}},
 	{"breaking twice is harmless", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		for range 2 {
 			p.wantFence(p.expect(node.Granted, p.b, p.breakUp(token+1)), token+1)
 			p.free()
 		}
 	}},
 	{"a broken holder can neither extend nor release", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.expect(node.Granted, p.b, p.breakUp(token+1))
 		p.expect(node.Absent, p.a, p.extend("one", token))
 		p.expect(node.Granted, p.b, p.acquire("two", token+2))
@@ -53,8 +49,7 @@ var breakClaims = []claim{
 		p.fence(token + 2)
 	}},
 	{"a break ahead of the window changes nothing", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.wantFence(p.expect(node.Ahead, p.b, p.breakUp(p.token(outside))), token)
 		p.heldBy("one")
 		p.fence(token)
@@ -66,8 +61,7 @@ var breakClaims = []claim{
 		p.free()
 	}},
 	{"a break without a token leaves the fence alone", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.expect(node.Granted, p.b, p.breakUp(0))
 		p.free()
 		p.fence(token)
@@ -82,8 +76,7 @@ var breakClaims = []claim{
 		p.expect(node.Granted, p.a, withName(p.release("one", token), other))
 	}},
 	{"a break leaves waiters their places", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
 		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
 		p.expect(node.Granted, p.b, p.breakUp(0))

@@ -6,8 +6,7 @@ import "github.com/redlatch/redlatch/node"
 // grant.
 var fenceClaims = []claim{
 	{"extension keeps the fence", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.wantFence(p.expect(node.Granted, p.a, p.extend("one", token)), token)
 		p.fence(token)
 
@@ -43,15 +42,13 @@ var fenceClaims = []claim{
 	// The holder may have proposed a higher token and given up before that proposal
 	// reached this node: it is then still in flight.
 	{"a release of what is held raises the fence", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.expect(node.Granted, p.a, p.release("one", token+5))
 		p.expect(node.Stale, p.a, p.acquire("one", token+5))
 		p.free()
 	}},
 	{"a release never lowers the fence", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.expect(node.Held, p.b, p.release("two", token-5))
 		p.fence(token)
 		p.expect(node.Granted, p.a, p.release("one", token))
@@ -70,8 +67,7 @@ var fenceClaims = []claim{
 	}},
 	// A proxy repeats a release, after its value has taken the name again.
 	{"a release that is to be carried out once is", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		once := p.release("one", token+1)
 		once.Once = true
 		p.expect(node.Granted, p.a, once)

@@ -5,8 +5,7 @@ import "github.com/redlatch/redlatch/node"
 // holdClaims are about acquiring a name, keeping it and losing it.
 var holdClaims = []claim{
 	{"a refused caller learns who holds, and for how long", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 
 		reply := p.expectHeld("one", p.b, p.acquire("two", token+1))
 		if reply.Left <= 0 || reply.Left > p.long() {

@@ -10,8 +10,7 @@ import (
 var holderClaims = []claim{
 	// A client that gave up raises the fence while another holds the name.
 	{"a holder is reported with its own token, however high the fence", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.holderToken(token)
 		for i := range node.Token(2) { // the second time it is raised again
 			raised := token + 5*(i+1)
@@ -31,8 +30,7 @@ var holderClaims = []claim{
 		p.expect(node.Granted, p.b, p.acquire("two", token+11))
 	}},
 	{"a holder that asks again is reported with its last token", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.expect(node.Held, p.b, p.release("two", token+5))
 		p.expect(node.Granted, p.a, p.acquire("one", token+5)) // at the fence: it holds the name
 		p.holderToken(token + 5)

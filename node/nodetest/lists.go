@@ -11,8 +11,7 @@ import (
 // listClaims are for nodes that can list their names.
 var listClaims = []claim{
 	{"a held name is listed with its holder", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.expect(node.Held, p.b, p.release("two", token+5))
 		l, listed := p.list(p.name)[p.name]
 		if !listed {
@@ -65,8 +64,7 @@ var listClaims = []claim{
 		}
 	}},
 	{"a name is listed with its waiters", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expect(node.Held, p.a, p.wait("late", first, 2*time.Millisecond))
 		p.expect(node.Held, p.a, p.wait("early", first, 1*time.Millisecond))
 		ticket := int64(first) + 1000

@@ -109,6 +109,14 @@ func (p *probe) expectHeld(by string, n node.Node, req node.Request) node.Reply 
 	return reply
 }
 
+// take has a value hold the name, and returns its token.
+func (p *probe) take(value string) node.Token {
+	p.Helper()
+	token := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire(value, token))
+	return token
+}
+
 // takeAndRelease has a value hold the name for a moment.
 func (p *probe) takeAndRelease(n node.Node, value string, token node.Token) {
 	p.Helper()

@@ -10,15 +10,13 @@ import (
 // queueClaims are for nodes that keep a queue of waiters.
 var queueClaims = []claim{
 	{"a caller that does not wait is not queued", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expectRank(node.Held, 0, p.b, p.acquire("passer-by", 0))
 		p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
 		p.expectRank(node.Held, 0, p.b, p.acquire("passer-by", 0))
 	}},
 	{"the queue is ordered by ticket and value, not by arrival", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
 		p.expectRank(node.Held, 1, p.b, p.wait("early b", first, time.Millisecond))
 		// The same ticket as the one before: the value decides.
@@ -38,8 +36,7 @@ var queueClaims = []claim{
 		}
 	}},
 	{"a free name is granted to the head alone", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
 		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
 		p.expect(node.Granted, p.a, p.release("holder", 0))
@@ -52,8 +49,7 @@ var queueClaims = []claim{
 		p.heldBy("one")
 	}},
 	{"a place in the queue does not survive the grant", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
 		p.expect(node.Granted, p.a, p.release("holder", 0))
 		p.expectRank(node.Granted, 0, p.a, p.wait("one", first, time.Millisecond))
@@ -65,8 +61,7 @@ var queueClaims = []claim{
 	}},
 	{"a waiter that does not renew is dropped", func(p *probe) {
 		const step = node.WaiterLease * 6 / 10
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expectRank(node.Held, 1, p.a, p.wait("silent", first, 1*time.Millisecond))
 		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
 		p.pass(step)
@@ -80,8 +75,7 @@ var queueClaims = []claim{
 	// own lease, the waiter behind them would wait for as many seconds.
 	{"waiters that do not renew are dropped together", func(p *probe) {
 		const silent, step = 12, node.WaiterLease / 5
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		for i := range silent {
 			p.expectRank(node.Held, i+1, p.a, p.wait(fmt.Sprint("silent ", i), first, time.Duration(i+1)*time.Millisecond))
 			// On a slow machine the head's place must not lapse before all are
@@ -99,8 +93,7 @@ var queueClaims = []claim{
 		}
 	}},
 	{"a release takes the waiter out at once", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
 		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
 		p.expectRank(node.Held, 0, p.a, p.release("one", 0))
@@ -114,8 +107,7 @@ var queueClaims = []claim{
 	// must not take a place that nobody renews. Nor must one that is so old that its
 	// release may be forgotten.
 	{"a late request joins no queue", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", first))
+		first := p.take("holder")
 		p.expect(node.Held, p.a, forbidding(p.release("gone", 0), p.long()))
 		p.expectRank(node.Held, 0, p.b, p.wait("gone", first, 1*time.Millisecond))
 		late := p.wait("late", first, 1*time.Millisecond)

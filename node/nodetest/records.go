@@ -11,8 +11,7 @@ import (
 // keepClaims are about shares that live on after their release.
 var keepClaims = []claim{
 	{"a release with Keep leaves the name taken until Keep is over", func(p *probe) {
-		t := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", t))
+		t := p.take("one")
 		p.expect(node.Granted, p.b, keeping(p.release("one", t), p.long()))
 		p.heldBy("one")
 		p.expect(node.Held, p.a, p.acquire("two", t+1))
@@ -35,8 +34,7 @@ var keepClaims = []claim{
 		p.free()
 	}},
 	{"a release with Keep raises the fence and leaves the queue", func(p *probe) {
-		t := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", t))
+		t := p.take("one")
 		p.expect(node.Granted, p.a, keeping(p.release("one", t+5), p.long()))
 		p.fence(t + 5)
 		p.heldBy("one")
@@ -169,8 +167,7 @@ var recordClaims = []claim{
 		p.refused(p.context(), req)
 	}},
 	{"a record touches neither lock nor fence", func(p *probe) {
-		t := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", t))
+		t := p.take("one")
 		p.expect(node.Granted, p.b, p.record(node.OpComplete, "monday"))
 		p.heldBy("one")
 		p.fence(t)

@@ -21,8 +21,7 @@ var repairClaims = []claim{
 		p.expect(node.Granted, p.a, p.repair("one", p.token(-3*outside)))
 	}},
 	{"a repair never takes what another holds", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.expect(node.Held, p.b, p.repair("two", token+1))
 		p.expect(node.Granted, p.a, p.extend("one", token))
 		p.fence(token)

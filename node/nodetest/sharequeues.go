@@ -21,8 +21,7 @@ var shareQueueClaims = []claim{
 		p.holders(2)
 	}},
 	{"readers at the head are granted together", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		for i, value := range []string{"one", "two", "three"} {
 			p.expectRank(node.Held, i+1, p.a, waiting(shared(p.acquire(value, 0)), first, time.Duration(i)*time.Millisecond))
 		}
@@ -39,8 +38,7 @@ var shareQueueClaims = []claim{
 		p.holders(3)
 	}},
 	{"as many waiters are granted as there are slots", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		for i, value := range []string{"one", "two", "three", "four"} {
 			p.expectRank(node.Held, i+1, p.a, waiting(slotted(p.acquire(value, 0), 3, 0), first, time.Duration(i)*time.Millisecond))
 		}
@@ -60,8 +58,7 @@ var shareQueueClaims = []claim{
 		p.expectRank(node.Held, 1, p.b, waiting(slotted(p.acquire("four", 0), 3, 0), first, 3*time.Millisecond))
 	}},
 	{"a waiter of another kind has its place", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expectRank(node.Held, 1, p.a, waiting(slotted(p.acquire("slot", 0), 2, 0), first, 3*time.Millisecond))
 		p.expectRank(node.Held, 1, p.b, waiting(shared(p.acquire("reader", 0)), first, 2*time.Millisecond))
 		p.expectRank(node.Held, 1, p.a, waiting(p.acquire("writer", 0), first, time.Millisecond))
@@ -91,8 +88,7 @@ var shareQueueClaims = []claim{
 var shareWakeClaims = []claim{
 	{"two of a run of readers are notified", func(p *probe) {
 		e := p.listen(p.a)
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		wait := func(i int) node.Request {
 			return waiting(shared(p.acquire([]string{"one", "two", "three", "four"}[i], 0)), first, time.Duration(i)*time.Millisecond)
 		}
@@ -127,8 +123,7 @@ var shareWakeClaims = []claim{
 	}},
 	{"a downgrade notifies readers", func(p *probe) {
 		e := p.listen(p.a)
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		first := p.line(p.a)
 		p.expectRank(node.Held, 1, p.a, waiting(shared(p.acquire("reader", 0)), first, time.Millisecond))
 		p.expectRank(node.Held, 2, p.a, waiting(p.acquire("writer", 0), first, 2*time.Millisecond))
 		e.expect()
@@ -143,8 +138,7 @@ var shareWakeClaims = []claim{
 		yield := func(token node.Token, after time.Duration) node.Request {
 			return waiting(shared(p.request(node.OpYield, "holder", token)), first, after)
 		}
-		t := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", t))
+		t := p.take("holder")
 		p.expectRank(node.Held, 1, p.a, waiting(shared(p.acquire("reader", 0)), first, 0))
 		p.expectRank(node.Held, 2, p.a, waiting(p.acquire("writer", 0), first, 2*time.Millisecond))
 		p.expect(node.Granted, p.a, shared(p.extend("holder", t)))

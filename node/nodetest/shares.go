@@ -189,8 +189,7 @@ var shareClaims = []claim{
 		}
 	}},
 	{"an extension makes a writer a reader", func(p *probe) {
-		t := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", t))
+		t := p.take("one")
 		p.expect(node.Held, p.b, shared(p.acquire("two", t+1)))
 		p.expect(node.Granted, p.a, shared(p.extend("one", t)))
 		p.expect(node.Granted, p.b, shared(p.acquire("two", t+1)))
@@ -202,8 +201,7 @@ var shareClaims = []claim{
 		p.holders(1)
 	}},
 	{"an exclusive request does not find a reader of its value", func(p *probe) {
-		t := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", t))
+		t := p.take("one")
 		p.expect(node.Granted, p.a, shared(p.extend("one", t)))
 		p.expect(node.Held, p.b, p.extend("one", t))
 		p.expect(node.Held, p.b, p.acquire("one", t))

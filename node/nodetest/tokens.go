@@ -57,8 +57,7 @@ var tokenClaims = []claim{
 		}
 	}},
 	{"asking again with a higher token raises the fence", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token)), token)
 		p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token+7)), token+7)
 		p.fence(token + 7)
@@ -66,15 +65,13 @@ var tokenClaims = []claim{
 	// The first proposal of a client whose clock is far ahead may arrive after the
 	// second, correct one.
 	{"asking again with a token ahead of the window is refused", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.expect(node.Ahead, p.b, p.acquire("one", p.token(outside)))
 		p.fence(token)
 		p.heldBy("one")
 	}},
 	{"held is answered before any fault of the token", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		for _, bad := range []node.Token{token, token - 1, p.token(-outside), p.token(outside)} {
 			p.expectHeld("one", p.b, p.acquire("two", bad))
 		}
@@ -86,8 +83,7 @@ var tokenClaims = []claim{
 		p.expect(node.Granted, p.a, p.release("one", 0))
 		p.fence(0)
 
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
+		token := p.take("one")
 		p.expect(node.Granted, p.a, p.release("one", 0))
 		p.expect(node.Granted, p.b, p.acquire("two", 0))
 		p.expect(node.Granted, p.b, p.acquire("two", 0))

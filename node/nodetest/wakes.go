@@ -36,8 +36,7 @@ var wakeClaims = []claim{
 	}},
 	{"a wake carries the fence", func(p *probe) {
 		e := p.listen(p.a)
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", token))
+		token := p.take("holder")
 		p.expectRank(node.Held, 1, p.a, p.wait("one", token, time.Millisecond))
 		p.expect(node.Granted, p.b, p.release("holder", token))
 		if heard := e.expect(turn("one")); heard[0].Fence != token {
