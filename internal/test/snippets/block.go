@@ -3,6 +3,7 @@ package snippets
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,8 @@ type Block struct {
 	Lang string // the first word after the fence
 	Text string // with a newline at the end of every line
 	Mark string // what the mark before it names; empty if there is none
+
+	from, to int // which lines of the file its text is, counted from 0
 }
 
 // Where returns file:line.
@@ -27,16 +30,10 @@ var (
 	mark  = regexp.MustCompile(`^\s*<!-- snippet: (\S+) -->\s*$`)
 )
 
-// span says which lines of a file a block's text is, counted from 0.
-type span struct {
-	Block
-	from, to int
-}
-
-// spans returns the blocks of a Markdown text, and an error for a mark without
+// Parse returns the blocks of a Markdown text, and an error for a mark without
 // a block after it, or a fence that is never closed.
-func spans(file, text string) ([]span, error) {
-	var all []span
+func Parse(file, text string) ([]Block, error) {
+	var all []Block
 	lines := strings.SplitAfter(text, "\n")
 	marked, markLine := "", 0
 	for i := 0; i < len(lines); i++ {
@@ -62,10 +59,7 @@ func spans(file, text string) ([]span, error) {
 			return nil, fmt.Errorf("%s:%d: the block is never closed", file, i+1)
 		}
 		lang, _, _ := strings.Cut(strings.TrimSpace(open[3]), " ")
-		all = append(all, span{
-			Block: Block{File: file, Line: i + 1, Lang: lang, Text: strings.Join(lines[i+1:end], ""), Mark: marked},
-			from:  i + 1, to: end,
-		})
+		all = append(all, Block{File: file, Line: i + 1, Lang: lang, Text: strings.Join(lines[i+1:end], ""), Mark: marked, from: i + 1, to: end})
 		marked, i = "", end
 	}
 	if marked != "" {
@@ -74,54 +68,37 @@ func spans(file, text string) ([]span, error) {
 	return all, nil
 }
 
-// Parse returns the blocks of a Markdown text.
-func Parse(file, text string) ([]Block, error) {
-	all, err := spans(file, text)
-	blocks := make([]Block, len(all))
-	for i, s := range all {
-		blocks[i] = s.Block
-	}
-	return blocks, err
-}
-
-// Files returns the Markdown files under root, with slashes, in order.
-func Files(root string) ([]string, error) {
-	var files []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+// Pages returns the texts of the Markdown files under root, by their paths from
+// there, with slashes.
+func Pages(root string) (map[string]string, error) {
+	pages := map[string]string{}
+	tree := os.DirFS(root)
+	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() {
-			if skip := []string{".git", "testdata", "node_modules", "build", "bin"}; path != root && slices.Contains(skip, d.Name()) {
-				return filepath.SkipDir
-			}
-			return nil
+		if d.IsDir() && slices.Contains([]string{".git", "testdata", "node_modules", "build", "bin"}, d.Name()) {
+			return fs.SkipDir
 		}
-		if filepath.Ext(path) == ".md" {
-			rel, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			files = append(files, filepath.ToSlash(rel))
+		if !d.IsDir() && filepath.Ext(path) == ".md" {
+			var text []byte
+			text, err = fs.ReadFile(tree, path)
+			pages[path] = string(text)
 		}
-		return nil
+		return err
 	})
-	return files, err
+	return pages, err
 }
 
 // Blocks returns the blocks of all Markdown files under root.
 func Blocks(root string) ([]Block, error) {
-	files, err := Files(root)
+	pages, err := Pages(root)
 	if err != nil {
 		return nil, err
 	}
 	var all []Block
-	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-		if err != nil {
-			return nil, err
-		}
-		blocks, err := Parse(file, string(text))
+	for _, file := range slices.Sorted(maps.Keys(pages)) {
+		blocks, err := Parse(file, pages[file])
 		if err != nil {
 			return nil, err
 		}

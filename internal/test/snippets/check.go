@@ -51,7 +51,7 @@ func compare(root string, b Block) error {
 
 // Update returns a Markdown text in which every marked block equals its source.
 func Update(root, file, text string) (string, error) {
-	all, err := spans(file, text)
+	all, err := Parse(file, text)
 	if err != nil {
 		return "", err
 	}
@@ -124,28 +124,19 @@ func parseShell(b Block) error {
 
 // UpdateFiles rewrites every Markdown file under root whose blocks differ from
 // their sources, and returns which.
-func UpdateFiles(root string) ([]string, error) {
-	files, err := Files(root)
-	if err != nil {
-		return nil, err
-	}
-	var changed []string
-	for _, file := range files {
-		path := filepath.Join(root, filepath.FromSlash(file))
-		old, err := os.ReadFile(path)
+func UpdateFiles(root string) (changed []string, err error) {
+	pages, err := Pages(root)
+	for file, old := range pages {
+		text, err := Update(root, file, old)
 		if err != nil {
 			return changed, err
 		}
-		text, err := Update(root, file, string(old))
-		if err != nil {
-			return changed, err
-		}
-		if text != string(old) {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if text != old {
+			if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(file)), []byte(text), 0o644); err != nil {
 				return changed, err
 			}
 			changed = append(changed, file)
 		}
 	}
-	return changed, nil
+	return changed, err
 }

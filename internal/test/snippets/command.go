@@ -32,7 +32,7 @@ type lexer struct {
 func (l *lexer) run(closing rune) {
 	var words []string
 	var word strings.Builder
-	begun := false
+	begun, quoted := false, false // a word; double quotes, where substitutions still count
 	endWord := func() {
 		if begun {
 			words = append(words, word.String())
@@ -52,7 +52,7 @@ func (l *lexer) run(closing rune) {
 		r := l.in[l.at]
 		l.at++
 		switch {
-		case r == closing && closing != 0:
+		case r == closing && closing != 0 && !quoted:
 			return
 		case r == '\\':
 			if l.at < len(l.in) {
@@ -60,18 +60,19 @@ func (l *lexer) run(closing rune) {
 				l.at++
 			}
 			begun = true
+		case r == '"':
+			begun, quoted = true, !quoted
+		case r == '`', r == '$' && l.at < len(l.in) && l.in[l.at] == '(':
+			begun = true
+			l.substitution(r, &word)
+		case quoted:
+			word.WriteRune(r)
 		case r == '\'':
 			begun = true
 			for ; l.at < len(l.in) && l.in[l.at] != '\''; l.at++ {
 				word.WriteRune(l.in[l.at])
 			}
 			l.at++
-		case r == '"':
-			begun = true
-			l.quoted(&word)
-		case r == '$' && l.peek() == '(', r == '`':
-			begun = true
-			l.substitution(r, &word)
 		case r == '#' && !begun:
 			for l.at < len(l.in) && l.in[l.at] != '\n' {
 				l.at++
@@ -87,25 +88,6 @@ func (l *lexer) run(closing rune) {
 	}
 }
 
-// quoted reads the text between double quotes, where substitutions still count.
-func (l *lexer) quoted(word *strings.Builder) {
-	for l.at < len(l.in) {
-		r := l.in[l.at]
-		l.at++
-		switch {
-		case r == '"':
-			return
-		case r == '\\' && l.at < len(l.in):
-			word.WriteRune(l.in[l.at])
-			l.at++
-		case r == '$' && l.peek() == '(', r == '`':
-			l.substitution(r, word)
-		default:
-			word.WriteRune(r)
-		}
-	}
-}
-
 // substitution reads $(…) or `…`, whose commands are commands of their own.
 func (l *lexer) substitution(opened rune, word *strings.Builder) {
 	closing := '`'
@@ -115,11 +97,4 @@ func (l *lexer) substitution(opened rune, word *strings.Builder) {
 	}
 	word.WriteString("$()")
 	l.run(closing)
-}
-
-func (l *lexer) peek() rune {
-	if l.at < len(l.in) {
-		return l.in[l.at]
-	}
-	return 0
 }

@@ -11,6 +11,7 @@ func TestCommandsAreTakenApartAsTheShellWould(t *testing.T) {
 		"redlatch run \\\n  a -- b # the rest":   {{"redlatch", "run", "a", "--", "b"}},
 		"lease=$(redlatch lock -w 1m a) || exit": {{"redlatch", "lock", "-w", "1m", "a"}, {"lease=$()"}, {"exit"}},
 		"echo \"$(redlatch ls)\"; redlatch show": {{"redlatch", "ls"}, {"echo", "$()"}, {"redlatch", "show"}},
+		"echo \"$(a \"b)\" c)\" d":               {{"a", "b)", "c"}, {"echo", "$()", "d"}},
 		"printf %s \"$h\" | redlatch unlock -":   {{"printf", "%s", "$h"}, {"redlatch", "unlock", "-"}},
 		"sh -c 'redlatch ls; redlatch doctor' x": {{"sh", "-c", "redlatch ls; redlatch doctor", "x"}, {"redlatch", "ls"}, {"redlatch", "doctor"}},
 		"a#b && (c) & d":                         {{"a#b"}, {"c"}, {"d"}},

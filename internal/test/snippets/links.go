@@ -58,7 +58,7 @@ func follow(root, file, text, target string) error {
 // prose returns the lines of a Markdown text, those of its blocks empty.
 func prose(text string) []string {
 	lines := strings.Split(text, "\n")
-	all, err := spans("", text)
+	all, err := Parse("", text)
 	if err != nil {
 		return lines // errors in blocks are reported elsewhere
 	}

@@ -1,26 +1,26 @@
 package snippets
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
 func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
-	files, err := Files(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, err := range CheckLinks(root, file, string(text)) {
+	for file, text := range pages(t) {
+		for _, err := range CheckLinks(root, file, text) {
 			t.Error(err)
 		}
 	}
+}
+
+// pages returns those of the repository.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	pages, err := Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
 }
 
 func TestLinksThatLeadNowhereAreFound(t *testing.T) {

@@ -102,14 +102,17 @@ func compile(table [][2]string) (all []phrase) {
 
 // Phrases returns an error for each phrase in a text that has a better wording.
 func Phrases(where, text string) []error {
-	text = strings.Join(strings.Fields(text), " ")
+	return find(phrases, where, strings.Join(strings.Fields(text), " "))
+}
+
+func find(table []phrase, where, text string) []error {
 	lower := strings.ToLower(text)
 	var wrong []error
-	for _, p := range phrases {
+	for _, p := range table {
 		if !strings.Contains(lower, p.begin) {
 			continue
 		}
-		if found := p.form.FindString(text); found != "" {
+		for _, found := range p.form.FindAllString(text, -1) {
 			wrong = append(wrong, fmt.Errorf("%s: %q: write: %s", where, strings.TrimSpace(found), p.instead))
 		}
 	}

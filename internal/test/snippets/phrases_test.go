@@ -21,19 +21,11 @@ var otherPhrases = []string{
 // TestDocumentationHasNoPhraseToTranslate checks what the documentation says in
 // its own words, and lists what it quotes from programs.
 func TestDocumentationHasNoPhraseToTranslate(t *testing.T) {
-	files, err := Files(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
+	for file, text := range pages(t) {
 		if slices.Contains(otherPhrases, file) {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, line := range prose(string(text)) {
+		for i, line := range prose(text) {
 			where := fmt.Sprintf("%s:%d", file, i+1)
 			for _, err := range Phrases(where, code.ReplaceAllString(line, "`…`")) {
 				t.Error(err)
@@ -44,7 +36,7 @@ func TestDocumentationHasNoPhraseToTranslate(t *testing.T) {
 				}
 			}
 		}
-		blocks, err := Parse(file, string(text))
+		blocks, err := Parse(file, text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,34 +1,20 @@
 package snippets
 
-import (
-	"os"
-	"path/filepath"
-	"slices"
-	"testing"
-)
+import "testing"
 
 // otherWords are the pages that speak of earlier versions.
 var otherWords = []string{"CHANGELOG.md"}
 
 func TestDocumentationUsesTheWordsOfTheTrade(t *testing.T) {
-	files, err := Files(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := pages(t)
 	for _, file := range otherWords {
-		if !slices.Contains(files, file) {
+		if all[file] == "" {
 			t.Errorf("%s is left out, and is not there", file)
 		}
+		delete(all, file)
 	}
-	for _, file := range files {
-		if slices.Contains(otherWords, file) {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, err := range CheckWords(file, string(text)) {
+	for file, text := range all {
+		for _, err := range CheckWords(file, text) {
 			t.Error(err)
 		}
 	}
