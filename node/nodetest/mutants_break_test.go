@@ -30,31 +30,9 @@ func breakMutants() []mutant {
 			claims: []string{"after a break the next token must be above its own", "a break of a free name raises the fence"},
 		},
 		{
-			name: "raises the fence only where somebody holds",
-			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
-				if look(n, req).Status == node.Absent {
-					reply := look(n, req)
-					reply.Status, reply.Fence = node.Granted, req.Token
-					return reply
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"a break of a free name raises the fence"},
-		},
-		{
 			name: "breaks whatever came later",
 			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				n.evict(req)
-				return n.ask(req)
-			}),
-			claims: []string{"a break leaves alone what was granted its token or a higher one"},
-		},
-		{
-			name: "breaks what was granted its own token",
-			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
-				if req.Token != 0 && look(n, req).Fence == req.Token {
-					n.evict(req)
-				}
 				return n.ask(req)
 			}),
 			claims: []string{"a break leaves alone what was granted its token or a higher one"},
@@ -69,14 +47,6 @@ func breakMutants() []mutant {
 				return n.ask(req)
 			}),
 			claims: []string{"breaking twice is harmless"},
-		},
-		{
-			name: "has no window for a break",
-			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
-				req.Window *= 1000
-				return n.ask(req)
-			}),
-			claims: []string{"a break ahead of the window changes nothing"},
 		},
 		{
 			name: "breaks before it looks at the window",

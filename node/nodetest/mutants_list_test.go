@@ -52,11 +52,6 @@ func listMutants() []mutant {
 			claims: []string{"a held name is listed with its holder", "names are independent, however odd", "a listing keeps to its prefix"},
 		},
 		{
-			name:   "lists names without their holders",
-			read:   change(func(l *node.Listing) { l.Reply.Value = "" }),
-			claims: []string{"a held name is listed with its holder"},
-		},
-		{
 			name:   "lists the fence as the holder's token",
 			read:   change(func(l *node.Listing) { l.Reply.HolderToken = l.Reply.Fence }),
 			claims: []string{"a held name is listed with its holder"},

@@ -146,19 +146,6 @@ func queueMutants() []mutant {
 			claims: []string{"a waiter that does not renew is dropped"},
 		},
 		{
-			name: "leaves the released in the queue",
-			do: instead(node.OpRelease, func(n *broken, req node.Request) node.Reply {
-				look := req
-				look.Op = node.OpInspect
-				reply := n.ask(look)
-				if reply.Status == node.Held && reply.Value == req.Value {
-					return n.ask(req)
-				}
-				return reply
-			}),
-			claims: []string{"a release takes the waiter out at once"},
-		},
-		{
 			name: "has one queue for all names",
 			do: misreport(func(req node.Request, r *node.Reply) {
 				if req.Value == "two" && r.Rank > 0 {

@@ -79,28 +79,7 @@ func admit(asked, held node.Mode) breakage {
 }
 
 func readerMutants() []mutant {
-	// together extends all holders when one is granted something.
-	together := func(mode node.Mode) breakage {
-		return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-			reply, err := n.Node.Do(ctx, req)
-			if (req.Op == node.OpAcquire || req.Op == node.OpExtend) && req.Mode == mode && reply.Status == node.Granted {
-				for _, h := range n.look(req).Holders {
-					n.ask(node.Request{Op: node.OpExtend, Name: req.Name, Value: h.Value, Share: h.Share, TTL: req.TTL})
-				}
-			}
-			return reply, err
-		}
-	}
 	return []mutant{
-		{
-			name: "takes readers for writers",
-			do: rewrite(func(req *node.Request) {
-				if req.Mode == node.Shared {
-					req.Mode = node.Exclusive
-				}
-			}),
-			claims: []string{"readers hold a name together", "an extension makes a writer a reader"},
-		},
 		{
 			name: "has room for two readers",
 			do: sharing(node.Shared, node.OpAcquire, func(n *broken, req node.Request) node.Reply {
@@ -146,23 +125,6 @@ func readerMutants() []mutant {
 			claims: []string{"a reader and a writer exclude each other", "an extension makes a writer a reader"},
 		},
 		{
-			name:   "has one expiry for all readers",
-			do:     together(node.Shared),
-			claims: []string{"each reader has its own expiry"},
-		},
-		{
-			name: "lets the next reader shorten the time of all",
-			do: sharing(node.Shared, node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				for _, h := range n.look(req).Holders {
-					if left := h.Until.Sub(n.refusal(node.Held, req).Now); left > req.TTL {
-						n.ask(node.Request{Op: node.OpExtend, Name: req.Name, Value: h.Value, Share: h.Share, TTL: req.TTL})
-					}
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"each reader has its own expiry"},
-		},
-		{
 			name: "says when the first reader expires",
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				reply, err := n.Node.Do(ctx, req)
@@ -174,11 +136,6 @@ func readerMutants() []mutant {
 				return reply, err
 			},
 			claims: []string{"each reader has its own expiry"},
-		},
-		{
-			name:   "has one expiry for all slots",
-			do:     together(node.Slotted),
-			claims: []string{"a slot is free after its holder has expired"},
 		},
 		{
 			name: "says when the last slot is free",
@@ -254,15 +211,6 @@ func readerTokenMutants() []mutant {
 			claims: []string{"a reader needs a token above every writer's", "a slot needs a token above every other's"},
 		},
 		{
-			name: "does not raise the floor by releasing a reader",
-			do: rewrite(func(req *node.Request) {
-				if req.Op == node.OpRelease && req.Mode == node.Shared {
-					req.Token = 0
-				}
-			}),
-			claims: []string{"a release of a reader makes its acquire stale", "a reader that asks again keeps its token or raises it"},
-		},
-		{
 			name: "raises the floor for a reader",
 			do: misreport(func(req node.Request, r *node.Reply) {
 				if req.Op == node.OpAcquire && req.Mode == node.Shared && r.Status == node.Granted && req.Token < r.Fence {
@@ -295,25 +243,6 @@ func readerTokenMutants() []mutant {
 			claims: []string{"readers do not refuse each other's tokens"},
 		},
 		{
-			name:   "has writers look at the floor alone",
-			do:     lenient(node.Exclusive, node.OpAcquire, node.Stale, forget),
-			claims: []string{"a writer needs a token above every reader's"},
-		},
-		{
-			name: "lowers the floor by releasing",
-			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-				if req.Op == node.OpAcquire && req.Mode == node.Shared && n.notes["lowered"] != "" {
-					req.Token = 0
-				}
-				reply, err := n.Node.Do(ctx, req)
-				if req.Op == node.OpRelease && req.Token < reply.Fence {
-					n.notes["lowered"] = "yes"
-				}
-				return reply, err
-			},
-			claims: []string{"a reader needs a token above every writer's"},
-		},
-		{
 			name: "has slots look at no fence",
 			do: sharing(node.Slotted, node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
@@ -334,24 +263,6 @@ func readerTokenMutants() []mutant {
 				return n.ask(req)
 			}),
 			claims: []string{"a release of a reader that is to be carried out once is"},
-		},
-		{
-			name: "carries out a release of a reader however often it comes",
-			do: sharing(node.Shared, node.OpRelease, func(n *broken, req node.Request) node.Reply {
-				req.Once = false
-				return n.ask(req)
-			}),
-			claims: []string{"a release of a reader that is to be carried out once is"},
-		},
-		{
-			name: "lets a reader lower its token",
-			do: sharing(node.Shared, node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				if h, has := n.own(req); has && req.Token < h.Token {
-					req.Token = 0
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"a reader that asks again keeps its token or raises it"},
 		},
 		{
 			name: "lets a reader raise its token below the floor",
@@ -447,11 +358,6 @@ func slotMutants() []mutant {
 			claims: []string{"a slot excludes readers and writers, and they a slot", "each reader has its own expiry"},
 		},
 		{
-			name:   "gives slots beside a writer",
-			do:     admit(node.Slotted, node.Exclusive),
-			claims: []string{"a slot excludes readers and writers, and they a slot"},
-		},
-		{
 			name: "ignores which slot is asked for",
 			do:   acquire(func(_ *broken, req *node.Request) { req.Slot = 0 }),
 			claims: []string{
@@ -479,16 +385,6 @@ func slotMutants() []mutant {
 				return reply
 			}),
 			claims: []string{"another number of slots conflicts"},
-		},
-		{
-			name: "extends whatever slot the value has",
-			do: sharing(node.Slotted, node.OpExtend, func(n *broken, req node.Request) node.Reply {
-				if h, has := n.own(req); has {
-					req.Share = h.Share
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"an extension is for one slot"},
 		},
 		{
 			name: "extends another slot though it says that it does not",
@@ -527,20 +423,6 @@ func slotMoveMutants() []mutant {
 	}
 	return []mutant{
 		{
-			name:   "leaves a holder in its slot",
-			do:     own(func(_ *broken, req *node.Request, h node.Holder) { req.Slot = h.Slot }),
-			claims: []string{"a holder moves to a free slot and to no other"},
-		},
-		{
-			name: "moves a holder to any slot",
-			do: own(func(n *broken, req *node.Request, _ node.Holder) {
-				if free := n.free(*req); !free.Has(req.Slot) {
-					req.Slot = free.Lowest()
-				}
-			}),
-			claims: []string{"a holder moves to a free slot and to no other"},
-		},
-		{
 			name: "keeps the slot that a holder has left",
 			do: sharing(node.Slotted, node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				h, had := n.own(req)
@@ -560,15 +442,6 @@ func slotMoveMutants() []mutant {
 				}
 			}),
 			claims: []string{"a holder moves to a free slot and to no other", "an earlier proposal does not move a slot back"},
-		},
-		{
-			name: "lets an earlier proposal move a slot back",
-			do: own(func(_ *broken, req *node.Request, h node.Holder) {
-				if req.Token < h.Token {
-					req.Token = 0
-				}
-			}),
-			claims: []string{"an earlier proposal does not move a slot back"},
 		},
 		{
 			name: "compares a proposal with its holder's token alone",
@@ -645,21 +518,6 @@ func downgradeMutants() []mutant {
 	}
 	all := []mutant{
 		{
-			name: "takes a downgrade for an extension",
-			do: writer(node.OpExtend, func(n *broken, req node.Request, _ node.Holder) node.Reply {
-				req.Mode = node.Exclusive
-				return n.ask(req)
-			}),
-			claims: []string{"an extension makes a writer a reader", "an exclusive request does not find a reader of its value", "a downgrade notifies readers"},
-		},
-		{
-			name: "refuses a downgrade",
-			do: writer(node.OpExtend, func(n *broken, req node.Request, _ node.Holder) node.Reply {
-				return n.refusal(node.Held, req)
-			}),
-			claims: []string{"an extension makes a writer a reader", "a downgrade notifies readers"},
-		},
-		{
 			name: "forgets the token in a downgrade",
 			do: writer(node.OpExtend, func(n *broken, req node.Request, _ node.Holder) node.Reply {
 				req.Op, req.Token = node.OpAcquire, 0
@@ -728,19 +586,6 @@ func wholeNameMutants() []mutant {
 				return n.ask(req)
 			}),
 			claims: []string{"a break removes all holders"},
-		},
-		{
-			name: "makes a share valid that is not",
-			do: rewrite(func(req *node.Request) {
-				s := &req.Share
-				if s.Mode == node.Slotted {
-					s.Slots = min(max(s.Slots, 1), node.MaxSlots)
-					s.Slot = min(s.Slot, s.Slots-1)
-				} else {
-					s.Mode, s.Slots, s.Slot = s.Mode&1, 0, 0
-				}
-			}),
-			claims: []string{"a share that is not valid is an error without effect"},
 		},
 		{
 			name: "finds fault with a share after the deed",
@@ -855,15 +700,6 @@ func shareQueueMutants() []mutant {
 			claims: []string{"a copy of a request does not move a slot"},
 		},
 		{
-			name: "repairs a share that was released",
-			do: rewrite(func(req *node.Request) {
-				if req.Mode != node.Exclusive {
-					req.NoRepair = 0
-				}
-			}),
-			claims: []string{"a repair of a reader needs room", "a copy of a repair that comes after the release is stale"},
-		},
-		{
 			name: "repairs no share below the fence",
 			do: sharing(node.Shared, node.OpRepair, func(n *broken, req node.Request) node.Reply {
 				if r := n.ask(node.Request{Op: node.OpInspect, Name: req.Name}); r.Fence > req.Token {
@@ -908,16 +744,6 @@ func shareQueueMutants() []mutant {
 					l.Waiters[i].Share = node.Share{}
 				}
 			}},
-			claims: []string{"a waiter of another kind has its place"},
-		},
-		{
-			name: "leaves a released reader in the queue",
-			do: sharing(node.Shared, node.OpRelease, func(n *broken, req node.Request) node.Reply {
-				if _, has := n.own(req); !has {
-					return n.refusal(node.Held, req)
-				}
-				return n.ask(req)
-			}),
 			claims: []string{"a waiter of another kind has its place"},
 		},
 	}
@@ -1045,24 +871,6 @@ func shareWakeMutants() []mutant {
 		{
 			name:   "gives way to any waiter",
 			do:     sharing(node.Shared, node.OpYield, yield),
-			claims: []string{"a yield of a reader is for writers"},
-		},
-		{
-			name: "keeps what a reader yields",
-			do: sharing(node.Shared, node.OpYield, func(n *broken, req node.Request) node.Reply {
-				return n.refusal(node.Granted, req)
-			}),
-			claims: []string{"a yield of a reader is for writers"},
-		},
-		{
-			name: "frees all readers with a yield",
-			do: sharing(node.Shared, node.OpYield, func(n *broken, req node.Request) node.Reply {
-				reply := n.ask(req)
-				if reply.Status == node.Reserved {
-					n.evict(req)
-				}
-				return reply
-			}),
 			claims: []string{"a yield of a reader is for writers"},
 		},
 	}

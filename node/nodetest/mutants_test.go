@@ -32,13 +32,6 @@ func mutants() []mutant {
 func holdMutants() []mutant {
 	return []mutant{
 		{
-			name: "says granted and does nothing",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				return node.Reply{Status: node.Granted, Now: time.Now(), Fence: req.Token}
-			}),
-			claims: []string{"asking again is granted and refreshes"},
-		},
-		{
 			name: "grants what is held",
 			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				n.evict(req)
@@ -62,11 +55,6 @@ func holdMutants() []mutant {
 				}
 			}),
 			claims: []string{"a refused caller learns who holds, and for how long"},
-		},
-		{
-			name:   "does not say the time",
-			do:     misreport(func(_ node.Request, r *node.Reply) { r.Now = time.Time{} }),
-			claims: []string{"the node's clock runs on"},
 		},
 		{
 			name:   "has a clock that stands still",
@@ -237,11 +225,6 @@ func callMutants() []mutant {
 				return n.ask(req)
 			}),
 			claims: []string{"one of many at once is granted"},
-		},
-		{
-			name:   "takes any mode for exclusive",
-			do:     rewrite(func(req *node.Request) { req.Mode = node.Exclusive }),
-			claims: []string{"an unknown mode is an error without effect"},
 		},
 		{
 			name: "refuses an unknown mode after the deed",

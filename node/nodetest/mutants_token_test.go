@@ -10,11 +10,6 @@ import (
 func tokenMutants() []mutant {
 	return []mutant{
 		{
-			name:   "keeps no fence",
-			do:     rewrite(func(req *node.Request) { req.Token = 0 }),
-			claims: []string{"a token at or below the fence is stale"},
-		},
-		{
 			name:   "does not tell the fence",
 			do:     misreport(func(_ node.Request, r *node.Reply) { r.Fence = 0 }),
 			claims: []string{"a refused caller learns who holds, and for how long"},
@@ -49,18 +44,6 @@ func tokenMutants() []mutant {
 			name:   "has no window",
 			do:     rewrite(func(req *node.Request) { req.Window = 200 * 365 * 24 * time.Hour }),
 			claims: []string{"a token behind the window is refused even with no fence", "a token ahead of the window is refused"},
-		},
-		{
-			name: "has a window behind only where there is a fence",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				reply := n.ask(req)
-				if reply.Status == node.Behind && reply.Fence == 0 {
-					req.Window = 200 * 365 * 24 * time.Hour
-					reply = n.ask(req)
-				}
-				return reply
-			}),
-			claims: []string{"a token behind the window is refused even with no fence"},
 		},
 		{
 			name: "does not let a fence lead beyond the window",

@@ -96,16 +96,6 @@ func wakeMutants() []mutant {
 			claims: []string{"nobody is woken while the name is held"},
 		},
 		{
-			name: "keeps what is yielded",
-			do: instead(node.OpYield, func(n *broken, req node.Request) node.Reply {
-				req.Op = node.OpInspect
-				reply := n.ask(req)
-				reply.Status = node.Granted
-				return reply
-			}),
-			claims: []string{"a yield gives way to a lower ticket"},
-		},
-		{
 			name: "gives away whatever is yielded",
 			do: instead(node.OpYield, func(n *broken, req node.Request) node.Reply {
 				req.Op = node.OpRelease
