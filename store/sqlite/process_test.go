@@ -20,7 +20,6 @@ import (
 var roles = map[string]func(n *Node, arg string) error{
 	"count": count,
 	"hold":  holdAndWait,
-	"mix":   mix,
 	"write": writeAndWait,
 }
 

@@ -2,86 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
 )
-
-// queue is a file whose clock the test controls, and the waiters in it for one
-// name.
-type queue struct {
-	t   *testing.T
-	n   *Node
-	now time.Time
-}
-
-func newQueue(t *testing.T) *queue {
-	t.Helper()
-	q := &queue{t: t, now: time.Now().Truncate(time.Microsecond)}
-	q.n = mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), timekeeper{wall: func() time.Time { return q.now }})
-	return q
-}
-
-// want sends a request, and checks the answer. A millisecond passes.
-func (q *queue) want(status node.Status, op node.Op, who string, ticket int64) {
-	q.t.Helper()
-	req := request(op, "job", who)
-	req.TTL, req.Wait, req.Ticket = time.Minute, true, ticket
-	req.Token = node.Token(q.now.UnixMicro())
-	if r := do(q.t, q.n, req); r.Status != status {
-		q.t.Fatalf("%v by %s: %v, want %v", op, who, r.Status, status)
-	}
-	q.now = q.now.Add(time.Millisecond)
-}
-
-// TestPlacesOfFrozenWaitersLapseTogether freezes all waiters but the last. It
-// gets the free lock after two times WaiterLease. A waiter that asks in between
-// keeps its place.
-func TestPlacesOfFrozenWaitersLapseTogether(t *testing.T) {
-	const crowd = 20
-	q := newQueue(t)
-	q.want(node.Granted, node.OpAcquire, "holder", 0)
-	for i := range int64(crowd) {
-		q.want(node.Held, node.OpAcquire, fmt.Sprint(i), i)
-	}
-	q.want(node.Granted, node.OpRelease, "holder", 0)
-	q.want(node.Reserved, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
-	q.now = q.now.Add(node.WaiterLease)
-	q.want(node.Reserved, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
-	q.now = q.now.Add(node.WaiterLease / 2)
-	q.want(node.Reserved, node.OpAcquire, "7", 7)
-	q.now = q.now.Add(node.WaiterLease / 2)
-	q.want(node.Reserved, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
-	q.want(node.Granted, node.OpAcquire, "7", 7)
-	q.want(node.Granted, node.OpRelease, "7", 7)
-	q.want(node.Granted, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
-}
-
-// TestPlaceBehindTheFirstOutlastsABusyMachine has three waiters. The second
-// does not ask for longer than WaiterLease, as happens on a busy machine, and
-// keeps its place. When it is the head and the name is free, it has WaiterLease
-// to take the name, and no more.
-func TestPlaceBehindTheFirstOutlastsABusyMachine(t *testing.T) {
-	q := newQueue(t)
-	want := q.want
-	want(node.Granted, node.OpAcquire, "holder", 0)
-	for ticket, who := range []string{"first", "second", "third"} {
-		want(node.Held, node.OpAcquire, who, int64(ticket+1))
-	}
-	q.now = q.now.Add(3 * node.WaiterLease)
-	want(node.Held, node.OpAcquire, "first", 1) // the others do not ask
-	want(node.Granted, node.OpRelease, "holder", 0)
-	want(node.Granted, node.OpAcquire, "first", 1)
-	want(node.Granted, node.OpRelease, "first", 0)
-	want(node.Reserved, node.OpAcquire, "third", 3)
-	q.now = q.now.Add(node.WaiterLease / 2)
-	want(node.Reserved, node.OpAcquire, "third", 3)
-	q.now = q.now.Add(node.WaiterLease / 2)
-	want(node.Granted, node.OpAcquire, "third", 3)
-}
 
 // TestWaiterThatAsksAgainNeedsNotWaitForWriters has another process in the
 // middle of writing. A waiter that is already queued is answered nevertheless.

@@ -43,3 +43,27 @@ func TestALockWithoutATokenLeavesNothingBehind(t *testing.T) {
 		t.Errorf("%d rows are left", rows)
 	}
 }
+
+// TestAForgottenFloorStaysInForce has a name that was swept. A reader's token must
+// be above what was granted before, and a second reader's too.
+func TestAForgottenFloorStaysInForce(t *testing.T) {
+	m := newTestTime()
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), m.timekeeper())
+	old := m.token()
+	do(t, n, withToken(request(node.OpAcquire, "name", "writer"), old))
+	m.pass(2 * time.Hour)
+	sweepAll(t, n)
+	m.wall = m.wall.Add(-2 * time.Hour)
+	expect := func(want node.Status, who string, token node.Token) {
+		t.Helper()
+		reader := withToken(request(node.OpAcquire, "name", who), token)
+		reader.Mode = node.Shared
+		if r := do(t, n, reader); r.Status != want {
+			t.Errorf("%s with %d above the writer's token: %v, want %v", who, int64(token)-int64(old), r.Status, want)
+		}
+	}
+	expect(node.Stale, "one", old)
+	expect(node.Granted, "one", old+5)
+	expect(node.Stale, "two", old)
+	expect(node.Granted, "two", old+1)
+}
