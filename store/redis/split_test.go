@@ -17,6 +17,7 @@ import (
 	rueidisclient "github.com/redis/rueidis"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
@@ -43,7 +44,7 @@ func startDivided(t testing.TB) *divided {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.sentinel = servertest.StartSentinel(t, config)
+	d.sentinel = servertest.Start(t, &redisproc.Server{Sentinel: config})
 	d.toOthers = servertest.NewProxy(t, d.sentinel)
 	eventually(t, patience, func() error {
 		if !strings.Contains(d.sentinel.Do("INFO", "sentinel"), "slaves=2") {

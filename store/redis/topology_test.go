@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
@@ -107,7 +108,7 @@ func startSentinel(t testing.TB) (master, replica *servertest.Server, address st
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sentinel := servertest.StartSentinel(t, config)
+	sentinel := servertest.Start(t, &redisproc.Server{Sentinel: config})
 	eventually(t, patience, func() error {
 		if !strings.Contains(sentinel.Do("INFO", "sentinel"), "slaves=1") {
 			return errors.New("the sentinel has not found the replica yet")
