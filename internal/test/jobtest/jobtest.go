@@ -76,7 +76,6 @@ type Replica struct {
 
 // group is two replicas, A and B.
 type group struct {
-	t        *testing.T
 	replicas []*Replica
 	over     chan struct{} // closed at the end: a job of the dead returns
 
@@ -87,7 +86,7 @@ type group struct {
 
 func startGroup(t *testing.T, nodes int, o Options, start Starter) *group {
 	t.Helper()
-	g := &group{t: t, over: make(chan struct{})}
+	g := &group{over: make(chan struct{})}
 	for i, host := range locktest.NewHosts(t, 2, nodes, redlatch.Options{}) {
 		r := &Replica{Options: o, Name: string(rune('A' + i)), Locks: host.Client, host: host, group: g}
 		if i == 0 {
