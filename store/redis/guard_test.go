@@ -392,6 +392,12 @@ func TestMembershipUnderANameIsTheSameByOtherAddresses(t *testing.T) {
 	}
 	_, err := laterClient(t, quick, others...).TryLock(context.Background(), "job", nil)
 	wantErr(t, err, redlatch.ErrConfig)
+	// A client that lists another number of nodes has other quorums.
+	_, err = laterClient(t, opts, others[:2]...).TryLock(context.Background(), "job", nil)
+	wantErr(t, err, redlatch.ErrConfig)
+	if !strings.Contains(err.Error(), "prod (nodes: 3) there, prod (nodes: 2) here; list the same 3 in all clients") {
+		t.Errorf("the error does not say what to do: %v", err)
+	}
 }
 
 func TestBoundsAreTakenFromTheMarkers(t *testing.T) {

@@ -176,10 +176,11 @@ func TestNodesThatAreMarkedForTheNewMembershipTooEarlyLetASecondHolderIn(t *test
 	if err := cycle(h.old); err != nil {
 		t.Fatal(err)
 	}
-	id := sha256.Sum256([]byte("abc"))
+	const abc = "abc (nodes: 3)"
+	id := sha256.Sum256([]byte(abc))
 	for _, n := range open(t, addresses[:2]...) {
 		_, err := n.Do(context.Background(), node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &node.Guard{
-			Membership: hex.EncodeToString(id[:8]), Nodes: "abc", MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}})
+			Membership: hex.EncodeToString(id[:8]), Nodes: abc, MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +205,7 @@ func TestMembershipChangeThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 	_, err := h.new.TryLock(context.Background(), "job", nil)
 	wantErr(t, err, redlatch.ErrConfig)
 	wantErr(t, err, redlatch.ErrChanging)
-	for _, want := range []string{h.servers[0].Addr() + " is barred", `the membership to "abd" is not finished`, "run the same change again"} {
+	for _, want := range []string{h.servers[0].Addr() + " is barred", `the membership to "abd (nodes: 3)" is not finished`, "run the same change again"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
