@@ -17,9 +17,7 @@ func TestViewsReadWhatTheyWrite(t *testing.T) {
 		{page: 1}, {page: 7}, {page: 1, q: "a b&c=d#e<\u202e"}, {page: 2, q: "x", sort: byWaiting}, {page: 1, sort: byAge}, {page: 1, lock: "a/b?c&d=%00 +é"},
 	} {
 		u, err := url.Parse(v.link())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := viewOf(u.Query()); got != v || u.IsAbs() || strings.HasPrefix(u.Path, "/") {
 			t.Errorf("%+v is read as %+v from %s", v, got, v.link())
 		}
@@ -29,9 +27,7 @@ func TestViewsReadWhatTheyWrite(t *testing.T) {
 		"q=" + strings.Repeat("%C3%A9", 300): {page: 1, q: strings.Repeat("é", 256)},
 	} {
 		values, err := url.ParseQuery(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := viewOf(values); got != want {
 			t.Errorf("%s is read as %+v", query, got)
 		}

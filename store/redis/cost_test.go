@@ -72,9 +72,7 @@ func pair(b *testing.B, c *redlatch.Client) time.Duration {
 	if err == nil {
 		err = l.Release(context.Background())
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return time.Since(start)
 }
 
@@ -112,9 +110,7 @@ func evalTime(b *testing.B, s *servertest.Server, command string) float64 {
 	stats := s.Do("INFO", "commandstats")
 	m := regexp.MustCompile(`cmdstat_` + command + `:[^\n]*`).FindString(stats)
 	f, err := strconv.ParseFloat(usecPerCall.FindStringSubmatch(m)[1], 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return f
 }
 

@@ -21,9 +21,7 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	servers := servertest.Redis(t, 4)
 	a := servertest.Addresses(servers)
 	old := newClient(t, open(t, a[:3]...), quick)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(old))
 	if _, err := admin.New(old).Init(context.Background(), &admin.InitOptions{Former: open(t, a[:3]...)}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +41,7 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	}
 	eventually(t, patience, func() error { return cycle(old) })
 	servers[2].Do("DEL", "redlatch:1:marker")
-	if err := change(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, change())
 	eventually(t, patience, func() error { return cycle(changed) })
 }
 
@@ -64,9 +60,7 @@ func refusesPartOfTheFormerMembership(t *testing.T, before, after string) {
 	opts := quick
 	opts.Membership = before
 	old := newClient(t, open(t, a[:5]...), opts)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(old))
 	opts.Membership = after
 	changed := laterClient(t, opts, a[0], a[1], a[5])
 	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a[0], a[1])})

@@ -27,9 +27,7 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 		addresses := servertest.Addresses(servers)
 		opts, log := logged(quick)
 		holder, other := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), quick)
-		if err := cycle(other); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(other))
 		const ttl = 2 * time.Second
 		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ttl})
 		const warning = "the server may evict keys (maxmemory-policy volatile-ttl), and with them locks: set maxmemory-policy noeviction"
@@ -84,9 +82,7 @@ func TestFullServersKeepWhatIsHeld(t *testing.T) {
 		servers := servertest.Redis(t, 3)
 		addresses := servertest.Addresses(servers)
 		holder, other := newClient(t, nodes(addresses...), quick), newClient(t, nodes(addresses...), quick)
-		if err := cycle(other); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(other))
 		const ttl = 2 * time.Second
 		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ttl})
 		for _, s := range servers {
@@ -124,9 +120,7 @@ func TestFullServersKeepSharesThatAreHeld(t *testing.T) {
 			t.Parallel()
 			servers := servertest.Redis(t, 3)
 			c := newClient(t, open(t, servertest.Addresses(servers)...), quick)
-			if err := cycle(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cycle(c))
 			opts.TTL = 2 * time.Second
 			var all []*redlatch.Lease
 			for range 3 {
@@ -184,9 +178,7 @@ func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
 		// A folder in place of the file that the server saves to.
-		if err := os.Mkdir(filepath.Join(server.Dir(), "dump.rdb"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(server.Dir(), "dump.rdb"), 0o700))
 		server.Try("BGSAVE")
 		eventually(t, patience, func() error {
 			if !strings.Contains(server.Do("INFO", "persistence"), "rdb_last_bgsave_status:err") {

@@ -27,9 +27,7 @@ func TestInitRefusesFewerReplicasThanTheSentinelsList(t *testing.T) {
 			opts := quick
 			opts.Replicas, opts.NodeTimeout = replicas, 10*time.Second
 			c, err := redlatch.New(nodes(address), &opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c.Close()
 			init := admin.InitOptions{}
 			if len(former) > 0 {
@@ -52,9 +50,7 @@ func TestInitRefusesFewerReplicasThanTheSentinelsList(t *testing.T) {
 		if m := marker(); m != "" {
 			t.Errorf("the server is marked %q", m)
 		}
-		if err := initialize(redlatch.NoReplicas); err != nil {
-			t.Fatal(err)
-		}
+		must(t, initialize(redlatch.NoReplicas))
 		before := marker()
 		refused(initialize(1, address))
 		d.replicas[0].Kill()

@@ -45,9 +45,7 @@ func TestServerThatIsDownIsNotPrintedPastTheLogger(t *testing.T) {
 	server := servertest.Redis(t, 1)[0]
 	server.Kill()
 	n, err := goredis.Open(server.URL(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := newClient(t, []node.Node{n}, redlatch.Options{})
 	for range 10 { // the library would stop dialling after a few
 		_, err := c.TryLock(context.Background(), "job", nil)

@@ -205,9 +205,7 @@ func TestAllServersThatRestartEmptyLetNobodyInTooEarly(t *testing.T) {
 	t.Log("who asks is told:", err)
 	wantNoSecond(t, second, l)
 	next, err := second.Lock(context.Background(), "job", &redlatch.LockOptions{Tries: 10_000, Wait: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if next.Token() <= l.Token() {
 		t.Errorf("token %d came after %d, which all servers forgot", next.Token(), l.Token())
 	}

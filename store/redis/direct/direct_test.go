@@ -13,10 +13,13 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
+
+var must = check.Must
 
 // server answers each command by a function. It is for what a real server never
 // does; all else is tested with real servers, in package redis.
@@ -30,9 +33,7 @@ type server struct {
 func newServer(t *testing.T, answer func(command []string) string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &server{listener: l, answer: answer}
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -80,9 +81,7 @@ func (s *server) serve(c net.Conn) {
 func (s *server) driver(t *testing.T) *driver {
 	t.Helper()
 	a, err := redis.ParseAddress("redis://" + s.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := &driver{address: a}
 	t.Cleanup(func() { d.Close() })
 	return d
@@ -258,9 +257,7 @@ func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
 // TestRequestThatWasNotSentSaysSo waits for a connection that is never made.
 func TestRequestThatWasNotSentSaysSo(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody answers HELLO
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	d := (&server{listener: l}).driver(t)
 	done := make(chan error, 1)
@@ -288,9 +285,7 @@ func TestRequestThatWasNotSentSaysSo(t *testing.T) {
 // limit give up the connection, and one with a long limit wait for the next.
 func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	s := &server{listener: l, answer: func([]string) string { return ":7\r\n" }}
 	d := s.driver(t)
@@ -298,17 +293,13 @@ func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
 	d.Start(script(""), 20*time.Millisecond, func(_ []string, err error) { short <- err })
 	d.Start(script(""), long, func(reply []string, err error) { patient <- reply })
 	first, err := l.Accept() // and nobody answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer first.Close()
 	if err := <-short; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, node.ErrUnsent) {
 		t.Errorf("the short one: %v", err)
 	}
 	second, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go s.serve(second)
 	if reply := <-patient; !slices.Equal(reply, []string{"7"}) {
 		t.Errorf("the patient one: %q", reply)
@@ -319,9 +310,7 @@ func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
 // request was given up, and before the next is.
 func TestRequestThatWasGivenUpIsNotSentLater(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	commands := make(chan string, 9)
 	s := &server{listener: l, answer: func(command []string) string { commands <- command[len(command)-1]; return ":7\r\n" }}
@@ -330,9 +319,7 @@ func TestRequestThatWasGivenUpIsNotSentLater(t *testing.T) {
 	d.Start(script("short"), 500*time.Millisecond, func(_ []string, err error) { short <- err })
 	d.Start(script("patient"), long, func(_ []string, err error) { patient <- err })
 	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := <-short; !errors.Is(err, node.ErrUnsent) {
 		t.Errorf("the short one: %v", err)
 	}
@@ -526,9 +513,7 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 // moment in which the time to connect is over.
 func TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	ends := make(chan context.CancelFunc, 1)
 	go func() {
