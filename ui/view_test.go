@@ -40,7 +40,7 @@ func TestPicksAndSorts(t *testing.T) {
 	for i := range 205 {
 		l := lock{name: fmt.Sprintf("job/%03d", i), waiting: i % 7, folded: strings.ToLower(fmt.Sprintf("job/%03d\nHost/%d", i, i))}
 		if i%2 == 0 {
-			l.holders = []holder{{since: now.Add(-time.Duration(i) * time.Second)}}
+			l.holders = []holder{{Holder: redlatch.Holder{Since: now.Add(-time.Duration(i) * time.Second)}}}
 		}
 		s.locks = append(s.locks, l)
 	}
