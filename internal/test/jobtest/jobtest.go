@@ -295,23 +295,6 @@ func mustHold(t *testing.T, events []Event, replicas ...string) {
 	}
 }
 
-// running returns the runs that have begun and neither ended nor died with their
-// replica.
-func running(events []Event) []Event {
-	var open []Event
-	for _, e := range events {
-		switch e.Kind {
-		case Start:
-			open = append(open, e)
-		case End:
-			open = slices.DeleteFunc(open, func(o Event) bool { return o.Replica == e.Replica && o.Due.Equal(e.Due) })
-		case Killed:
-			open = slices.DeleteFunc(open, func(o Event) bool { return o.Replica == e.Replica })
-		}
-	}
-	return open
-}
-
 // count returns how many events of a kind a replica noted, or all replicas if the
 // name is empty.
 func count(events []Event, kind, replica string) int {
@@ -329,23 +312,28 @@ func count(events []Event, kind, replica string) int {
 // yet. A run that died with its replica has not ended.
 func violations(events []Event) []string {
 	var found []string
+	var open []Event // the runs that have neither ended nor died with their replica
 	ended := map[time.Time]string{}
-	for i, e := range events {
+	for _, e := range events {
 		switch e.Kind {
 		case Start:
 			if !e.Due.Equal(e.Due.Truncate(Step)) {
 				found = append(found, fmt.Sprintf("off: %s runs %s, when nothing was due", e.Replica, clock(e.Due)))
 			}
-			for _, o := range running(events[:i]) {
+			for _, o := range open {
 				found = append(found, fmt.Sprintf("overlap: %s runs %s while %s runs %s", e.Replica, clock(e.Due), o.Replica, clock(o.Due)))
 			}
 			if by, ok := ended[e.Due]; ok {
 				found = append(found, fmt.Sprintf("twice: %s runs %s, which %s has run", e.Replica, clock(e.Due), by))
 			}
+			open = append(open, e)
 		case Early:
 			found = append(found, fmt.Sprintf("early: %s runs %s before it is due", e.Replica, clock(e.Due)))
-		case End:
-			ended[e.Due] = e.Replica
+		case End, Killed:
+			open = slices.DeleteFunc(open, func(o Event) bool { return o.Replica == e.Replica && (e.Kind == Killed || o.Due.Equal(e.Due)) })
+			if e.Kind == End {
+				ended[e.Due] = e.Replica
+			}
 		}
 	}
 	return found
