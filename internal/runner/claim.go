@@ -15,7 +15,7 @@ type Claim struct {
 	c      *Cluster
 	key    string // the name of the lock, prefix included
 	marker *node.Guard
-	ctx    context.Context // for the nodes: it has the caller's values, and never ends
+	caller context.Context // the caller's, for its values
 
 	// mu guards what follows. The claims of one attempt share it, because one
 	// replaces the other under it.
@@ -24,7 +24,7 @@ type Claim struct {
 	answers *[]answer // the last answer of each node
 	attempt *Attempt  // the attempt it belongs to; nil once it is won, or if it was not acquired here
 	owner   Owner
-	freed   chan struct{}
+	freed   chan struct{} // receives the end of the release; nil before the release
 
 	index int // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
 }
@@ -56,7 +56,7 @@ func (cl *Claim) Key() string { return cl.key }
 
 // Context returns the context for the nodes: it has the caller's values, and
 // never ends.
-func (cl *Claim) Context() context.Context { return cl.ctx }
+func (cl *Claim) Context() context.Context { return context.WithoutCancel(cl.caller) }
 
 // Owner returns the owner. The mutex is held.
 func (cl *Claim) Owner() Owner { return cl.owner }
@@ -180,7 +180,7 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			cl.owner.Notify(cl, kind)
 			a.finish()
 		case protocol.Replace:
-			next = a.newClaim(cl.key, cl.marker, cl.ctx, cl.core.Successor(c.newValue()))
+			next = a.newClaim(cl.key, cl.marker, cl.caller, cl.core.Successor(c.newValue()))
 			next.answers, cl.answers = cl.answers, nil
 		case protocol.Extended, protocol.NotExtended, protocol.Ended:
 			if kind == protocol.Ended {
@@ -199,9 +199,9 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			})
 		case protocol.Freed:
 			if freed := cl.freed; len(tell) == 0 {
-				close(freed)
+				freed <- struct{}{}
 			} else {
-				tell = append(tell, func() { close(freed) })
+				tell = append(tell, func() { freed <- struct{}{} })
 			}
 		}
 	}
@@ -260,16 +260,16 @@ func (cl *Claim) Release(ctx context.Context) bool {
 		cl.mu.Unlock()
 		return false
 	}
-	freed := make(chan struct{})
-	cl.freed = freed
+	p := cl.c.newParker()
+	cl.freed = p.signal
 	cl.mu.Unlock()
 	cl.handle(protocol.Release, ours)
 
 	cl.mu.Lock()
 	at, waits := cl.core.Timer().Get()
 	cl.mu.Unlock()
-	if waits {
-		cl.awaitFreed(ctx, freed, at)
+	if waits && cl.awaitFreed(ctx, p, at) || !waits && len(p.signal) > 0 {
+		cl.c.reuse(p)
 	}
 	return true
 }
@@ -289,24 +289,25 @@ func (c *Cluster) crowded() bool {
 }
 
 // awaitFreed waits for the release. at is its time limit, which does not count
-// while requests wait for a connection of the program's own pool.
-func (cl *Claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Duration) {
+// while requests wait for a connection of the program's own pool. It returns
+// false if ctx ended before.
+func (cl *Claim) awaitFreed(ctx context.Context, p *parker, at time.Duration) bool {
 	limit := at - cl.c.clock.Uptime()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	p.timer.Reset(limit)
+	defer p.timer.Stop()
 	for turns := 0; ; turns++ {
 		select {
-		case <-freed:
-			return
+		case <-p.signal:
+			return true
 		case <-ctx.Done():
-			return
-		case <-timer.C:
+			return false
+		case <-p.timer.C:
 			if turns < longestQueue && cl.c.crowded() {
-				timer.Reset(limit) // it may not be sent yet: nothing is known of the node
+				p.timer.Reset(limit) // it may not be sent yet: nothing is known of the node
 				continue
 			}
 			cl.handle(protocol.Timer, ours)
-			timer.Reset(time.Millisecond) // in case the timer fired early
+			p.timer.Reset(time.Millisecond) // in case the timer fired early
 		}
 	}
 }

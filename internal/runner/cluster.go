@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -54,6 +55,7 @@ type Cluster struct {
 	inbox      inbox
 	queues     queues
 	background *background
+	parkers    sync.Pool
 	starts     bool          // answers may be handled on the goroutine of a node
 	closed     chan struct{} // closed when Close is done
 	closeErr   error         // the result of Close; set before that

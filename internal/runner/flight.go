@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,17 +38,17 @@ func init() {
 
 // send sends all requests among the effects concurrently.
 func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
-	if !slices.ContainsFunc(out, func(e protocol.Effect) bool { return e.Kind == protocol.Send }) {
-		return
-	}
-	if a != nil {
-		marked, _ := cl.c.marking.count()
-		a.marked.Store(int64(marked))
-	}
-	limit := cl.c.limit(node.Request{TTL: cl.core.TTL()})
+	var limit time.Duration
 	for i := range out {
 		if out[i].Kind != protocol.Send {
 			continue
+		}
+		if limit == 0 { // the first
+			limit = cl.c.limit(cl.core.TTL())
+			if a != nil {
+				marked, _ := cl.c.marking.count()
+				a.marked.Store(int64(marked))
+			}
 		}
 		f := flights.Get().(*flight)
 		f.cl, f.m, f.effect, f.limit = cl, cl.c.members[out[i].Node], out[i], limit
@@ -97,17 +96,19 @@ func (f *flight) started(reply node.Reply, err error) {
 	took := c.clock.Now().Sub(f.sent)
 	r := m.end(req.Op, req.Name, reply, err, err != nil && took >= f.limit)
 	m.observeEnd(req.Op, r, took)
-	if release, ours := c.abandoned.inTheWay(req.Op, reply, err); ours {
-		f.release = &release
-		go f.call()
+	release, ours := c.abandoned.inTheWay(req.Op, reply, err)
+	if !ours {
+		f.landed(r, onClock)
 		return
 	}
-	f.landed(r, onClock)
+	first := release // only here is it in the heap
+	f.release = &first
+	go f.call()
 }
 
 // call sends the request, waits for the answer, and handles it.
 func (f *flight) call() {
-	ctx, cancel := context.WithTimeout(f.cl.ctx, f.limit)
+	ctx, cancel := context.WithTimeout(f.cl.Context(), f.limit)
 	defer cancel()
 	f.landed(f.m.call(ctx, f.effect.Request, f.release), ours)
 }
