@@ -26,7 +26,6 @@ import (
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/nodetest"
 	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/direct"
@@ -56,6 +55,10 @@ func eachLibrary(t *testing.T, test func(t *testing.T, nodes func(addresses ...s
 	}
 }
 
+// withDriver runs a test with one adapter, for what a client decides whatever the
+// adapter is: all of them answer alike (TestConformance), have the errors of the
+// server (TestServerErrorsSayWhatToDo), and notice that no reply comes
+// (TestReplyThatNeverComesIsATimeoutThroughEveryDriver).
 func withDriver(t *testing.T, name string, test func(t *testing.T, nodes func(addresses ...string) []redlatch.Node)) {
 	t.Run(name, func(t *testing.T) {
 		test(t, func(addresses ...string) []redlatch.Node {
@@ -99,6 +102,7 @@ var eventually = poll.Within
 var must = check.Must
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		nodetest.Run(t, nodetest.Harness{
@@ -111,6 +115,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceOverAClientOfTheCallers(t *testing.T) {
+	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
 	t.Run("rueidis with RESP2", func(t *testing.T) {
 		client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{server.Addr()}, AlwaysRESP2: true, DisableCache: true})
@@ -145,38 +150,6 @@ func TestConformanceOverAClientOfTheCallers(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
-
-func TestForeignFormatsAreHeldNotBroken(t *testing.T) {
-	server := servertest.Redis(t, 1)[0]
-	server.Do("HSET", "hash", "uuid:1", "1")
-	server.Do("PEXPIRE", "hash", "60000")
-	server.Do("SADD", "set", "x")
-	server.Do("SET", "no expiry", "x")
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		c := newClient(t, nodes(server.URL()), redlatch.Options{})
-		for name, want := range map[string]redlatch.Holder{
-			"hash":      {Kind: redlatch.KindForeign, Owner: "hash", Left: time.Minute},
-			"set":       {Kind: redlatch.KindForeign, Owner: "set", Left: node.NoExpiry},
-			"no expiry": {Kind: redlatch.KindPlain, Owner: `"x"`, Left: node.NoExpiry},
-		} {
-			_, err := c.TryLock(context.Background(), name, nil)
-			var held *redlatch.HeldError
-			if !errors.As(err, &held) || len(held.Holders) != 1 {
-				t.Fatalf("%s: got %v, want a HeldError", name, err)
-			}
-			h := held.Holders[0]
-			if h.Kind != want.Kind || h.Owner != want.Owner || (h.Left == node.NoExpiry) != (want.Left == node.NoExpiry) {
-				t.Errorf("%s: got holder %+v, want %+v", name, h, want)
-			}
-			if want.Left == node.NoExpiry && !strings.Contains(err.Error(), "no expiry") {
-				t.Errorf("%s: %v does not say that it never ends", name, err)
-			}
-		}
-	})
-	if server.Do("TYPE", "hash") != "hash" || server.Do("TYPE", "set") != "set" || server.Do("GET", "no expiry") != "x" {
-		t.Error("a foreign key was touched")
-	}
-}
 
 // noLoading is why tests of servers that load their data are not for Redis 6.2.
 const noLoading = "a server that loads its data answers only after every 2 MB, and no setting changes that"

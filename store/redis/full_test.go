@@ -22,7 +22,7 @@ import (
 // and then of another, with a policy that evicts keys with an expiry.
 func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	withDriver(t, "goredis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
 		addresses := servertest.Addresses(servers)
 		opts, log := logged(quick)
@@ -78,7 +78,7 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 // TestFullServersKeepWhatIsHeld fills the servers' memory under a holder.
 func TestFullServersKeepWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	withDriver(t, "rueidis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		addresses := servertest.Addresses(servers)
 		holder, other := newClient(t, nodes(addresses...), quick), newClient(t, nodes(addresses...), quick)
@@ -173,7 +173,7 @@ func lookedUp(s *servertest.Server, name string, want int) error {
 // write of a holder, which is how it reports that its disk is full.
 func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	withDriver(t, "direct", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server := servertest.Redis(t, 1, "--save", "3600", "1000000")[0]
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})

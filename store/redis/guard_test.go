@@ -552,6 +552,8 @@ func TestClusterCanBeGuarded(t *testing.T) {
 		for _, name := range []string{"job", "a}b"} {
 			_, err := c.TryLock(context.Background(), name, nil)
 			wantErr(t, err, redlatch.ErrQuarantine)
+		}
+		for _, name := range []string{"job", "a}b"} {
 			eventually(t, patience, func() error {
 				l, err := c.TryLock(context.Background(), name, nil)
 				if err == nil {

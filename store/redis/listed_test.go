@@ -21,6 +21,7 @@ import (
 func TestInitRefusesFewerReplicasThanTheSentinelsList(t *testing.T) {
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		t.Parallel()
 		d := startDivided(t)
 		address := "redis+sentinel://" + d.sentinel.Addr() + "/main"
 		initialize := func(replicas int, former ...string) error {

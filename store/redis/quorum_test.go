@@ -134,7 +134,9 @@ func TestFrozenMinorityAddsNothing(t *testing.T) {
 }
 
 func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
+	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		t.Parallel()
 		servers := servertest.Redis(t, 5)
 		addresses := servertest.Addresses(servers)
 		var slow []*servertest.Proxy
@@ -205,7 +207,8 @@ func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 }
 
 func TestTTLShorterThanTheRoundGivesNoLease(t *testing.T) {
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	t.Parallel()
+	withDriver(t, "direct", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		var addresses []string
 		var proxies []*servertest.Proxy
@@ -226,7 +229,8 @@ func TestTTLShorterThanTheRoundGivesNoLease(t *testing.T) {
 }
 
 func TestTieOnRealServersEndsAndLeavesNoMinorityKeys(t *testing.T) {
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	t.Parallel()
+	withDriver(t, "rueidis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		for _, n := range []int{2, 4} {
 			servers := servertest.Redis(t, n)
 			c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})

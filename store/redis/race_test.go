@@ -32,7 +32,7 @@ func slowLine(t testing.TB, nodes func(...string) []redlatch.Node) (s *servertes
 
 func TestReleaseThatComesLateLeavesTheNextHolderAlone(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	withDriver(t, "goredis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server, proxy, slow, other := slowLine(t, nodes)
 		const ttl = 800 * time.Millisecond
 		l := mustLock(t, slow, "job", redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
@@ -93,7 +93,7 @@ func TestExtensionThatComesAfterTheExpiryIsTooLate(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		t.Run("taken "+strconv.FormatBool(taken), func(t *testing.T) {
 			t.Parallel()
-			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+			withDriver(t, "rueidis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 				server, proxy, slow, other := slowLine(t, nodes)
 				const ttl = 800 * time.Millisecond
 				l := mustLock(t, slow, "job", redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})

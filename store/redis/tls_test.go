@@ -153,7 +153,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+			withDriver(t, "direct", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 				server := servertest.Redis(t, 1)[0]
 				server.Do("ACL", "SETUSER", "locks", "on", ">pw", "~*", "&*", "+@all")
 				client := newClient(t, nodes(asUser(server, "locks:pw")), redlatch.Options{})

@@ -119,6 +119,7 @@ func startSentinel(t testing.TB) (master, replica *servertest.Server, address st
 func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		t.Parallel()
 		master, replica, address := startSentinel(t)
 		c := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second, Cluster: redlatch.Cluster{MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond}})
 		must(t, cycle(c))
