@@ -154,7 +154,9 @@ func TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned(t *testing.T) {
 			}
 			return ctx.Err()
 		})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(tokens) != 3 || tokens[1] <= tokens[0] || tokens[2] <= tokens[1] {
 			t.Errorf("the terms had the tokens %v, want three that rise", tokens)
 		}
@@ -189,7 +191,9 @@ func TestLeaderReleasesAfterItsFunctionHasReturned(t *testing.T) {
 			}
 			return nil
 		})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := <-first; err != nil {
 			t.Errorf("the first leader resigned with %v", err)
 		}

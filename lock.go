@@ -133,7 +133,7 @@ func stateError(states []runner.NodeState) error {
 // attempt is one caller's request for one lock.
 type attempt struct {
 	reporter
-	run   runner.Attempt
+	run   *runner.Attempt
 	asked LockOptions // as the caller gave them
 
 	// handle is that of a lease which another process acquired.
@@ -153,7 +153,8 @@ func (c *Client) newAttempt(ctx context.Context, name string, opts LockOptions) 
 		return nil, err
 	}
 	a := &attempt{reporter: reporter{c, name, ctx}, asked: opts}
-	return a, c.cluster.Begin(ctx, &a.run, key, a)
+	a.run, err = c.cluster.NewAttempt(ctx, key, a)
+	return a, err
 }
 
 // Terms returns what the caller asked for, checked against maxTTL, the longest

@@ -145,7 +145,9 @@ func TestObserverIsNotGivenThePrefix(t *testing.T) {
 		l := locktest.MustLock(t, a, "job", redlatch.LockOptions{}) // a split vote first
 		time.AfterFunc(time.Second, func() { l.Release(context.Background()) })
 		handle, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{}).Detach() // notified
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if l, err = b.Attach(t.Context(), handle); err != nil {
 			t.Fatal(err)
 		}

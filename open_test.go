@@ -17,14 +17,20 @@ func TestOpenTakesAddressesOfEveryRegisteredStore(t *testing.T) {
 		return memory.New(&memory.Options{Name: address}), nil
 	})
 	locks, err := redlatch.Open("memo://a, memo://b,memo://c", &redlatch.Options{Guard: redlatch.GuardOff})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer locks.Close()
 	if got := strings.Join(names, " "); got != "memo://a memo://b memo://c" {
 		t.Errorf("opened %s", got)
 	}
 	lease, err := locks.TryLock(t.Context(), "job", nil)
-	must(t, err)
-	must(t, lease.Release(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestOpenRefusesAddressesAndSaysWhatToDo(t *testing.T) {

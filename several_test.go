@@ -39,7 +39,9 @@ func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
 			})
 		}
 		all, err := c.LockAll(t.Context(), []string{"c", "a", "b", "a"}, nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		synctest.Wait()
 		mu.Lock()
 		got := slices.Clone(asked)
@@ -170,7 +172,9 @@ func TestLossOfOneOfSeveralEndsTheContextOfAll(t *testing.T) {
 		links, nodes := locktest.NewLinks(t, 3)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		all, err := c.LockAll(t.Context(), []string{"a", "b"}, &redlatch.LockOptions{TTL: 3 * time.Second})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		synctest.Wait() // the locks are on all nodes
 		for _, l := range links {
 			l.Drop("b")

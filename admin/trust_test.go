@@ -79,7 +79,9 @@ func TestInitThatWaitsReturnsWhenAllNodesAreTrusted(t *testing.T) {
 			}
 			last = states[0].Left
 		}})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, s := range states {
 			if !s.Trusted {
 				t.Errorf("%s: %+v", s.Node, s)

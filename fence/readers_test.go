@@ -289,7 +289,9 @@ func TestTransactionsOfReadersAndWritersWaitForEachOther(t *testing.T) {
 					return b.guard.CheckTx(ctx, tx, "r", w.token)
 				}
 				first, second := b.begin(t, level), b.begin(t, level)
-				must(t, check(first, c.first))
+				if err := check(first, c.first); err != nil {
+					t.Fatal(err)
+				}
 				var verdict error
 				done := make(chan struct{})
 				go func() {
@@ -299,7 +301,9 @@ func TestTransactionsOfReadersAndWritersWaitForEachOther(t *testing.T) {
 				if !b.awaitWaiter(t, done) {
 					t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
 				}
-				must(t, first.Commit())
+				if err := first.Commit(); err != nil {
+					t.Fatal(err)
+				}
 				<-done
 				switch {
 				case serialization(verdict) && level >= sql.LevelRepeatableRead:
@@ -323,7 +327,9 @@ func TestGuardWithoutReadersTakesThemForWriters(t *testing.T) {
 	gate := newGate(t)
 	g := newHTTPGuard(t, guardFunc(gate.Check))
 	ctx := context.Background()
-	must(t, g.CheckRead(ctx, "r", 6))
+	if err := g.CheckRead(ctx, "r", 6); err != nil {
+		t.Fatal(err)
+	}
 	wantStale(t, g.CheckRead(ctx, "r", 5), 5, 6)
 	wantStale(t, g.Check(ctx, "r", 5), 5, 6)
 }

@@ -42,7 +42,9 @@ type database struct {
 func (d database) open(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(d.driver, d.dsn(t))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(8)
 	return db
@@ -77,9 +79,13 @@ func sqliteFile(t testing.TB) string {
 	// The journal mode stays with the file. Several connections that set it at
 	// once get SQLITE_BUSY, even with a timeout, so the first sets it alone.
 	db, err := sql.Open("sqlite", dsn)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer db.Close()
-	must(t, db.Ping())
+	if err := db.Ping(); err != nil {
+		t.Fatal(err)
+	}
 	return dsn
 }
 
@@ -98,8 +104,12 @@ func mustExec(t testing.TB, db fence.Execer, query string, args ...any) {
 func newSQL(t testing.TB, d database, db *sql.DB) *fence.SQL {
 	t.Helper()
 	guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: newTable()})
-	must(t, err)
-	must(t, guard.Create(context.Background()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := guard.Create(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 	return guard
 }
 
@@ -114,10 +124,14 @@ var redisClients = map[string]func(t testing.TB, addr string) redis.Driver{
 func rueidisDriver(t testing.TB, addr string, resp2 bool) redis.Driver {
 	t.Helper()
 	client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{addr}, AlwaysRESP2: resp2, DisableCache: true})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(client.Close)
 	driver, err := rueidis.Driver(client)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return driver
 }
 
@@ -126,14 +140,18 @@ func goredisDriver(t testing.TB, addr string, protocol int) redis.Driver {
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: addr, Protocol: protocol})
 	t.Cleanup(func() { client.Close() })
 	driver, err := goredis.Driver(client)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return driver
 }
 
 func newRedis(t testing.TB, driver redis.Driver) *fence.Redis {
 	t.Helper()
 	guard, err := fence.NewRedis(driver, nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return guard
 }
 
@@ -162,8 +180,12 @@ func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 		t.Run(d.name, func(t *testing.T) {
 			db, table := d.open(t), newTable()
 			guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
-			must(t, err)
-			must(t, guard.Create(ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := guard.Create(ctx); err != nil {
+				t.Fatal(err)
+			}
 			test(t, store{guard, func(r string) (redlatch.Token, error) { return guard.Highest(ctx, r) }, formerSQL(d.dialect, db, table)})
 		})
 		t.Run("column in "+d.name, func(t *testing.T) {
@@ -196,7 +218,9 @@ func newHTTPGuard(t testing.TB, guard fence.Guard) httpGuard {
 	wrap, err := fence.Middleware(guard, &fence.MiddlewareOptions{
 		Resource: func(r *http.Request) string { return r.URL.Query().Get("resource") },
 	})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := fence.TokenFrom(r.Context())
 		fmt.Fprint(w, uint64(token), fence.IsReader(r.Context()))

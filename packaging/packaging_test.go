@@ -26,7 +26,9 @@ func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 func config(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("goreleaser.yaml")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(string(text), "")
 }
 
@@ -44,7 +46,9 @@ const generated = "build/packaging/"
 func TestFilesOfTheReleaseAreThere(t *testing.T) {
 	text := config(t)
 	script, err := os.ReadFile("files.sh")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	sources := append(fields(text, "src"), fields(text, "main")...)
 	for _, src := range sources {
 		if made, ok := strings.CutPrefix(src, generated); ok {
@@ -129,12 +133,16 @@ func TestReleaseIsWhatItShouldBe(t *testing.T) {
 // command.
 func hasTheModulesOfGoMod(t *testing.T, program string) {
 	out, err := exec.Command("go", "mod", "edit", "-json", "../cmd/go.mod").Output()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var mod struct {
 		Require []struct{ Path, Version string }
 		Replace []any
 	}
-	must(t, json.Unmarshal(out, &mod))
+	if err := json.Unmarshal(out, &mod); err != nil {
+		t.Fatal(err)
+	}
 	if len(mod.Replace) > 0 {
 		t.Error("cmd/go.mod has a replace: go install refuses it")
 	}

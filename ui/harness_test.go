@@ -15,12 +15,9 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
-
-var must = check.Must
 
 // testPatience is how long the tests wait for what must happen.
 const testPatience = 30 * time.Second
@@ -65,7 +62,9 @@ func newWorld(t *testing.T, opts Options) *world {
 		opts.Interval = 100 * time.Millisecond
 	}
 	page, err := New(w.client("page", ""), &opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { page.Close() })
 	w.page = page
 	return w
@@ -79,7 +78,9 @@ func (w *world) client(label, prefix string) *redlatch.Client {
 		nodes = append(nodes, n)
 	}
 	c, err := redlatch.New(nodes, &redlatch.Options{Label: label, Prefix: prefix, Cluster: redlatch.Cluster{MaxTTL: time.Hour}})
-	must(w.t, err)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	w.t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -87,13 +88,17 @@ func (w *world) client(label, prefix string) *redlatch.Client {
 func (w *world) lock(name string, opts redlatch.LockOptions) *redlatch.Lease {
 	w.t.Helper()
 	lease, err := w.holder.Lock(w.t.Context(), name, &opts)
-	must(w.t, err)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	return lease
 }
 
 func (w *world) release(l *redlatch.Lease) {
 	w.t.Helper()
-	must(w.t, l.Release(w.t.Context()))
+	if err := l.Release(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) down(i int) { w.nodes[i].SetDown(errors.New("unplugged")) }
@@ -159,9 +164,13 @@ func follow(t *testing.T, url string) *follower {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		leave()
 		resp.Body.Close()

@@ -19,18 +19,26 @@ func TestServersThatFailAndComeBackAreSeen(t *testing.T) {
 	servers := servertest.Redis(t, 3)
 	open := func(opts redlatch.Options) *redlatch.Client {
 		nodes, err := direct.Nodes(servertest.Addresses(servers)...)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		opts.MaxTTL, opts.TTL, opts.TokenWindow = 5*time.Second, 5*time.Second, 1500*time.Millisecond // the quarantine is a little above 5 s
 		c, err := redlatch.New(nodes, &opts)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
 	holder := open(redlatch.Options{Label: "holder", AssumeFresh: true})
 	lease, err := holder.Lock(t.Context(), "job", nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	page, err := New(open(redlatch.Options{NodeTimeout: time.Second}), &Options{Interval: 100 * time.Millisecond})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := &world{t: t, page: page}
 	f := follow(t, w.serve()+"/events")
 	f.until("three nodes and the lock", func() bool {

@@ -140,7 +140,9 @@ func TestTheNumberOfViewersIsLimited(t *testing.T) {
 	second := follow(t, url+"/events")
 	second.next()
 	resp, err := http.Get(url + "/events")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if resp.StatusCode == http.StatusOK {
 		t.Fatal("the third may watch")
 	}
@@ -167,7 +169,9 @@ func TestASlowViewerDelaysNobody(t *testing.T) {
 	}
 	url := w.serve()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer conn.Close()
 	conn.(*net.TCPConn).SetReadBuffer(4096)
 	fmt.Fprintf(conn, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n") // and reads nothing

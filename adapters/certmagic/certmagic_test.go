@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcertmagic "github.com/redlatch/redlatch/adapters/certmagic"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
@@ -36,7 +35,12 @@ func quorum(t testing.TB) ([]*servertest.Server, *redlatch.Client) {
 	return servers, locks
 }
 
-var must = check.Must
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // limited returns a context that ends, should a lock never be freed.
 func limited(t testing.TB) context.Context {

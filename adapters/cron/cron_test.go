@@ -51,7 +51,9 @@ func (r *replica) logged() string {
 func newReplica(t *testing.T, addresses []string, opts redlatchcron.Options) *replica {
 	t.Helper()
 	locks, err := redlatch.Open(strings.Join(addresses, ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: 3 * time.Second})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { locks.Close() })
 	r := &replica{cron: cron.New(), locks: locks}
 	opts.Logger = slog.New(slog.NewTextHandler(r, nil))
@@ -69,7 +71,9 @@ func newReplica(t *testing.T, addresses []string, opts redlatchcron.Options) *re
 // now runs an entry as the scheduler does when it is due.
 func (r *replica) now(t *testing.T, id cron.EntryID, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.cron.Entry(id).WrappedJob.Run()
 }
 
@@ -81,7 +85,9 @@ func TestJobThatFailedRunsOnAReplicaThatWaits(t *testing.T) {
 	a, b := newReplica(t, nodes, redlatchcron.Options{}), newReplica(t, nodes, redlatchcron.Options{})
 	began, waits, broken := make(chan struct{}), make(chan struct{}), errors.New("no paper")
 	id, err := b.AddJob("report", yearly, cron.FuncJob(func() { close(waits) }))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
 		<-began
 		b.cron.Entry(id).WrappedJob.Run()
@@ -111,9 +117,13 @@ func TestJobThatPanickedIsNotDone(t *testing.T) {
 	nodes := servers(t, 1)
 	a, b := newReplica(t, nodes, redlatchcron.Options{}), newReplica(t, nodes, redlatchcron.Options{})
 	schedule, err := cron.ParseStandard(yearly)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wrapper, err := a.Wrapper("report", schedule)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	silent := cron.DiscardLogger
 	cron.NewChain(cron.Recover(silent), wrapper).Then(cron.FuncJob(func() { panic("oh") })).Run()
 	ran := 0
@@ -132,7 +142,9 @@ func TestJobIsSkippedAndLoggedIfItsLockCannotBeHad(t *testing.T) {
 	r := newReplica(t, nodes, redlatchcron.Options{Lock: redlatch.LockOptions{Tries: 1}})
 	other := newReplica(t, nodes, redlatchcron.Options{})
 	lease, err := other.locks.Lock(t.Context(), "report", nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer lease.Release(context.Background())
 	id, err := r.AddJob("report", yearly, cron.FuncJob(func() { t.Error("it runs without its lock") }))
 	r.now(t, id, err)
@@ -151,7 +163,9 @@ func TestContextEndsTheWaitOfAReplicaThatStops(t *testing.T) {
 	r := newReplica(t, nodes, redlatchcron.Options{Context: ctx})
 	other := newReplica(t, nodes, redlatchcron.Options{})
 	lease, err := other.locks.Lock(t.Context(), "report", nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer lease.Release(context.Background())
 	if _, err := r.AddJob("report", "@every 1s", cron.FuncJob(func() { t.Error("it runs without its lock") })); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,9 @@ import (
 func newElector(t *testing.T, servers []*servertest.Server, opts redlatchgocron.ElectorOptions) *redlatchgocron.Elector {
 	t.Helper()
 	e, err := redlatchgocron.NewElector(newClient(t, servers), "scheduler", &opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -102,10 +104,14 @@ func TestReplicaThatWasSuspendedDoesNotLead(t *testing.T) {
 	clock := &suspended{}
 	opts := locktest.WithClock(redlatch.Options{}, clock)
 	locks, err := redlatch.New([]redlatch.Node{memory.New(nil)}, &opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer locks.Close()
 	e, err := redlatchgocron.NewElector(locks, "scheduler", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: 30 * time.Second}})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer e.Close()
 	poll.Until(t, "the replica leads", func() bool { return leads(e) })
 	clock.time.Add(int64(time.Minute))
@@ -131,7 +137,9 @@ func TestElectorEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	locks := newClient(t, servertest.Redis(t, 1))
 	e, err := redlatchgocron.NewElector(locks, "scheduler", nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	poll.Until(t, "the replica leads", func() bool { return leads(e) })
 	locks.Close()
 	poll.Until(t, "the elector has ended", func() bool { return errors.Is(e.IsLeader(context.Background()), redlatch.ErrClosed) })

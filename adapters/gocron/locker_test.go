@@ -24,7 +24,9 @@ const patience = 30 * time.Second
 func newClient(t *testing.T, servers []*servertest.Server) *redlatch.Client {
 	t.Helper()
 	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { locks.Close() })
 	return locks
 }
@@ -35,14 +37,18 @@ func day(string, time.Time) string { return "2026-11-16" }
 func newLocker(t *testing.T, servers []*servertest.Server, opts redlatchgocron.Options) *redlatchgocron.Locker {
 	t.Helper()
 	l, err := redlatchgocron.NewLocker(newClient(t, servers), &opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return l
 }
 
 func mustLock(t *testing.T, l *redlatchgocron.Locker, key string) gocron.Lock {
 	t.Helper()
 	lock, err := l.Lock(t.Context(), key)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return lock
 }
 
@@ -99,7 +105,9 @@ func TestUnlockReleasesAndNotesThoughItsContextHasEnded(t *testing.T) {
 	a, b := newLocker(t, servers, redlatchgocron.Options{Occurrence: day}), newLocker(t, servers, redlatchgocron.Options{Occurrence: day})
 	ctx, cancel := context.WithCancel(t.Context())
 	lock, err := a.Lock(ctx, "report")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cancel()
 	if err := lock.Unlock(ctx); err != nil {
 		t.Error(err)
@@ -170,19 +178,27 @@ func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
 	servers := servertest.Redis(t, 1)
 	l := newLocker(t, servers, redlatchgocron.Options{})
 	s, err := l.NewScheduler(gocron.WithLocation(time.UTC))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer s.Shutdown()
 	ran := make(chan *redlatch.Lease, 1)
 	j, err := s.NewJob(gocron.MonthlyJob(1, gocron.NewDaysOfTheMonth(1, 15), gocron.NewAtTimes(gocron.NewAtTime(3, 0, 0))),
 		gocron.NewTask(func() { ran <- l.Lease("report") }), gocron.WithName("report"))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.Start()
-	must(t, j.RunNow())
+	if err := j.RunNow(); err != nil {
+		t.Fatal(err)
+	}
 	if lease := await(t, ran, "the job runs"); lease == nil {
 		t.Error("it runs without its lock")
 	}
 	next, err := j.NextRun()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	client := newClient(t, servers)
 	if done, _, err := client.Completed(t.Context(), "report", next.UTC().Format(time.RFC3339Nano)); done || err != nil {
 		t.Errorf("after a run by hand, the run of %v is done: %v, %v", next, done, err)
@@ -203,7 +219,9 @@ func TestLockerWithoutItsSchedulerWarnsOnce(t *testing.T) {
 		t.Errorf("it warns %d times: %s", n, log.String())
 	}
 	s, err := gocron.NewScheduler()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer s.Shutdown()
 	l.Bind(s)
 	if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, gocron.ErrJobNotFound) {

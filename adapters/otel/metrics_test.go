@@ -27,14 +27,18 @@ func newMetering(t *testing.T, opts redlatchotel.Options) (*redlatchotel.Observe
 	reader := sdkmetric.NewManualReader()
 	opts.TracerProvider, opts.MeterProvider = noop.NewTracerProvider(), sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	observer, err := redlatchotel.New(&opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return observer, reader
 }
 
 func newClient(t *testing.T, o observe.Observer, nodes []redlatch.Node) *redlatch.Client {
 	t.Helper()
 	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: o})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { locks.Close() })
 	return locks
 }
@@ -52,7 +56,9 @@ func text(set attribute.Set) string {
 func values(t *testing.T, reader *sdkmetric.ManualReader) map[string]float64 {
 	t.Helper()
 	var data metricdata.ResourceMetrics
-	must(t, reader.Collect(t.Context(), &data))
+	if err := reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
 	all := map[string]float64{}
 	for _, scope := range data.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -99,7 +105,9 @@ func TestMetricsOfWaitsHoldsLossesAndNodes(t *testing.T) {
 		stop := observer.Watch(locks)
 		opts := redlatch.LockOptions{MaxHold: 100 * time.Second}
 		first, err := locks.Lock(t.Context(), "orders/1", &opts)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var waits sync.WaitGroup
 		waits.Go(func() { locks.Lock(t.Context(), "orders/1", &opts) })
 		time.Sleep(20 * time.Second)
@@ -144,7 +152,9 @@ func TestMetricsOfWaitsHoldsLossesAndNodes(t *testing.T) {
 		if _, found := values(t, reader)["redlatch.node.up{node=memory:1}"]; found {
 			t.Error("nodes that are not watched are exported")
 		}
-		must(t, observer.Close())
+		if err := observer.Close(); err != nil {
+			t.Fatal(err)
+		}
 		if _, found := values(t, reader)["redlatch.lock.held{name=orders/*}"]; found {
 			t.Error("a closed observer exports gauges")
 		}
@@ -153,10 +163,16 @@ func TestMetricsOfWaitsHoldsLossesAndNodes(t *testing.T) {
 
 func TestDefaultsAreTheGlobalProviders(t *testing.T) {
 	observer, err := redlatchotel.New(nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	lease, err := newClient(t, observer, memory.Nodes(1)).Lock(t.Context(), "job", nil)
-	must(t, err)
-	must(t, lease.Release(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestWrongNumberOfLabelsIsRefused(t *testing.T) {

@@ -25,12 +25,9 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
-
-var must = check.Must
 
 var update = flag.Bool("update", false, "write testdata/trace.txt anew")
 
@@ -47,9 +44,13 @@ func newTracing(t *testing.T, nodes []redlatch.Node, opts redlatchotel.Options) 
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
 	opts.TracerProvider, opts.MeterProvider = provider, noop.NewMeterProvider()
 	observer, err := redlatchotel.New(&opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: observer, Label: "worker"})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { locks.Close() })
 	return &tracing{locks, spans, provider.Tracer("caller")}
 }
@@ -140,12 +141,16 @@ func TestTraceOfAContendedLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTracing(t, farNodes(), redlatchotel.Options{})
 		first, err := tr.locks.Lock(t.Context(), "orders/42", nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		time.AfterFunc(500*time.Millisecond, func() { first.Release(context.Background()) })
 
 		ctx, handle := tr.Start(t.Context(), "handle order")
 		lease, err := tr.locks.Lock(ctx, "orders/42", nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(5 * time.Second)
 		lease.Release(ctx)
 		handle.End()
@@ -157,10 +162,14 @@ func TestTraceOfAContendedLock(t *testing.T) {
 		got := render(trace)
 		const file = "testdata/trace.txt"
 		if *update {
-			must(t, os.WriteFile(file, []byte(got), 0o644))
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 		want, err := os.ReadFile(file)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got != string(want) {
 			t.Errorf("%s, which -update writes anew, is not the trace:\n%s", file, got)
 		}
@@ -226,7 +235,9 @@ func TestLeaseThatIsLostIsAnErrorWithTheExtensionsThatFailed(t *testing.T) {
 		nodes := memory.Nodes(3)
 		tr := newTracing(t, nodes, redlatchotel.Options{})
 		lease, err := tr.locks.Lock(t.Context(), "job", nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		down := func(err error) {
 			for _, n := range nodes[:2] {
 				n.(*memory.Node).SetDown(err)
@@ -260,9 +271,13 @@ func TestLeaseThatIsLostIsAnErrorWithTheExtensionsThatFailed(t *testing.T) {
 func TestWithoutACallersSpanRequestAndLeaseAreRootsWithALink(t *testing.T) {
 	tr := newTracing(t, memory.Nodes(1), redlatchotel.Options{})
 	lease, err := tr.locks.Lock(t.Context(), "job", nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	handle, err := lease.Detach()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wait, hold := find(t, tr.spans.GetSpans(), "lock job"), find(t, tr.spans.GetSpans(), "hold job")
 	if wait.Parent.IsValid() || hold.Parent.IsValid() || len(hold.Links) != 1 || hold.Links[0].SpanContext.SpanID() != wait.SpanContext.SpanID() {
 		t.Errorf("the spans are\n%s", render(tr.spans.GetSpans()))
@@ -291,7 +306,9 @@ func TestHostileNamesGiveAFewSpanNamesOfUTF8(t *testing.T) {
 		})
 		for i := range 50 {
 			lease, err := tr.locks.Lock(t.Context(), fmt.Sprintf("<script>%d\u202e", i), nil)
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			lease.Release(t.Context())
 		}
 		names := map[string]bool{}

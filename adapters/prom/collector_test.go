@@ -23,18 +23,17 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/prom"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
-
-var must = check.Must
 
 // newCollector returns a Collector, and a registry that has it.
 func newCollector(t *testing.T, opts redlatchprom.Options) (*redlatchprom.Collector, *prometheus.Registry) {
 	t.Helper()
 	c, err := redlatchprom.New(&opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	return c, registry
@@ -44,7 +43,9 @@ func newCollector(t *testing.T, opts redlatchprom.Options) (*redlatchprom.Collec
 func newClient(t *testing.T, c observe.Observer) *redlatch.Client {
 	t.Helper()
 	locks, err := redlatch.New(memory.Nodes(3), &redlatch.Options{Observer: c})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { locks.Close() })
 	return locks
 }
@@ -52,7 +53,9 @@ func newClient(t *testing.T, c observe.Observer) *redlatch.Client {
 func mustLock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
 	l, err := c.Lock(t.Context(), name, &opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return l
 }
 
@@ -61,7 +64,9 @@ func mustLock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockO
 func values(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {
@@ -159,9 +164,13 @@ func TestEveryEndOfARequestAndOfALeaseIsCounted(t *testing.T) {
 		defer cancel()
 		locks.Lock(ctx, "job", nil)
 		handle, err := lease.Detach()
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		attached, err := locks.Attach(t.Context(), handle)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		want(t, registry, map[string]float64{"lock_held{name=job}": 1, "lock_acquired_total{name=job}": 1})
 		attached.Release(t.Context())
 		mustLock(t, locks, "job", redlatch.LockOptions{NoKeepAlive: true})
@@ -256,7 +265,9 @@ func TestHostileNamesGiveMetricsThatParse(t *testing.T) {
 			text := exposition(t, registry)
 			parser := expfmt.NewTextParser(model.UTF8Validation)
 			families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			checkLabels(t, families)
 			promtool(t, text, "check", "metrics")
 		})
@@ -267,7 +278,9 @@ func TestHostileNamesGiveMetricsThatParse(t *testing.T) {
 func exposition(t *testing.T, registry prometheus.Gatherer) []byte {
 	t.Helper()
 	families, err := registry.Gather()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var text bytes.Buffer
 	for _, f := range families {
 		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {

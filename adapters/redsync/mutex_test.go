@@ -17,7 +17,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/redsync"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
@@ -25,7 +24,12 @@ import (
 	"github.com/redlatch/redlatch/observe"
 )
 
-var must = check.Must
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func mustOK(t testing.TB) func(ok bool, err error) {
 	return func(ok bool, err error) {

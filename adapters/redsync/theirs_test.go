@@ -79,7 +79,9 @@ func theirTests(t testing.TB) (files map[string]string, tests []string) {
 	files = map[string]string{}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		files[filepath.Base(path)] = string(text)
 		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
 			tests = append(tests, m[1])
@@ -117,10 +119,14 @@ func adapt(t testing.TB, name, text string) string {
 func overlay(t testing.TB) string {
 	t.Helper()
 	here, err := os.Getwd()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	replace := map[string]string{}
 	ours, err := filepath.Glob(filepath.Join(here, "*_test.go"))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, path := range ours {
 		replace[path] = ""
 	}
@@ -131,13 +137,19 @@ func overlay(t testing.TB) string {
 			continue
 		}
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(text), 0o644))
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 		replace[filepath.Join(here, "theirs_"+name)] = path
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	list := filepath.Join(dir, "overlay.json")
-	must(t, os.WriteFile(list, text, 0o644))
+	if err := os.WriteFile(list, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	return list
 }
 
@@ -197,7 +209,9 @@ func results(out []byte) (passed map[string]bool, said string) {
 // TestReadmeListsEveryTestOfRedsync keeps the table in README.md complete.
 func TestReadmeListsEveryTestOfRedsync(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, tests := theirTests(t)
 	for name := range leftOut {
 		if !slices.Contains(tests, name) {

@@ -31,7 +31,9 @@ const crowdSize = 100
 func buildCommand(t testing.TB) string {
 	t.Helper()
 	path, err := built()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 
@@ -66,7 +68,9 @@ func (c *crowd) start(i int) {
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+c.dir, "REDLATCH_NODES=local")
 	stderr := new(bytes.Buffer)
 	cmd.Stderr = stderr
-	must(c.t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
 	c.t.Cleanup(func() { cmd.Process.Kill() })
 	c.done.Go(func() {
 		if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
@@ -86,7 +90,9 @@ func (c *crowd) finish(n int) (order []int) {
 		c.t.Error(f)
 	}
 	log, err := os.ReadFile(filepath.Join(c.dir, "log"))
-	must(c.t, err)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	if len(lines) != 2*n {
 		c.t.Errorf("%d lines in the log, want two for each of %d runs", len(lines), n)
@@ -117,7 +123,9 @@ func (c *crowd) hold() (release func()) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	must(c.t, err)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	c.t.Cleanup(func() { cmd.Process.Kill() })
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(c.dir, "held")); return err == nil }) {
 		c.t.Fatal("the holder did not start")
@@ -153,14 +161,18 @@ func (c *crowd) standInLine(n int) {
 	t.Helper()
 	release := c.hold()
 	file, err := sqlite.Open(filepath.Join(c.dir, "redlatch", "locks.db"), nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer file.Close()
 	for i := range n {
 		c.start(i)
 		// The next one is started when this one is in the node queue.
 		if !poll.Holds(poll.Patience, func() bool {
 			l, err := file.Look(t.Context(), "job")
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			return l.Waiting > i
 		}) {
 			t.Fatalf("run %d does not stand in line", i)

@@ -27,8 +27,12 @@ func startDev(t testing.TB, args ...string) (cmd *exec.Cmd, nodes []string, pids
 	cmd = exec.Command("redlatch", append([]string{"dev", "-o", "json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
 	var said struct {
@@ -179,7 +183,9 @@ func TestDevRefusesBadInput(t *testing.T) {
 	}
 	// Nothing is installed; the error names what is missing.
 	path, err := exec.LookPath("redlatch")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	bare := exec.Command(path, "dev")
 	bare.Env = []string{"PATH=" + t.TempDir()}
 	out, err := bare.CombinedOutput()

@@ -17,7 +17,9 @@ import (
 // of ours that the documentation shows: verb, flags, their values, arguments.
 func TestCommandLinesOfTheDocumentationAreUnderstood(t *testing.T) {
 	blocks, err := snippets.Blocks("../..")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := 0
 	for _, b := range blocks {
 		_, script := snippets.Script(b)
@@ -96,7 +98,9 @@ func understand(args []string) error {
 // described for those who configure them.
 func TestDocumentationNamesEveryMetricAndEvent(t *testing.T) {
 	text, err := os.ReadFile("../../docs/command.md")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var words []string
 	for _, g := range gauges {
 		name := metricPrefix + g.name
@@ -108,7 +112,9 @@ func TestDocumentationNamesEveryMetricAndEvent(t *testing.T) {
 	words = append(append(words, outcomes...), lostCauses...)
 	for _, file := range []string{"held.go", "report.go", "run.go", "lock.go"} {
 		source, err := os.ReadFile(file)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, m := range regexp.MustCompile(`\.event\(\S+ "([a-z]+)"`).FindAllStringSubmatch(string(source), -1) {
 			words = append(words, m[1])
 		}
@@ -128,7 +134,9 @@ func TestDocumentationNamesEveryMetricAndEvent(t *testing.T) {
 // fires.
 func TestAlertsUseMetricsThatExist(t *testing.T) {
 	text, err := os.ReadFile("../../examples/alerts/jobs.rules.yaml")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := regexp.MustCompile(metricPrefix+`[a-z_]+`).FindAllString(string(text), -1)
 	for _, name := range found {
 		if !slices.ContainsFunc(gauges, func(g struct{ name, over, help string }) bool { return metricPrefix+g.name == name }) {

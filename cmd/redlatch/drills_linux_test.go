@@ -54,7 +54,9 @@ func TestDrillsShowWhatTheDocumentationSays(t *testing.T) {
 	t.Parallel()
 	servertest.Need(t)
 	blocks, err := snippets.Blocks("../..")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	drills := 0
 	for _, b := range blocks {
 		if b.File != "docs/operations.md" || b.Lang != "console" {

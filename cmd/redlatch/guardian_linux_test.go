@@ -29,11 +29,17 @@ func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir, "PASSWORD=hunter2")
 	cmd.Dir = dir
 	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	stdout, err := cmd.StdoutPipe()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd.Stderr = os.Stderr
-	must(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { cmd.Process.Kill() })
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }) {
 		t.Fatal("CMD did not start")
@@ -42,7 +48,9 @@ func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
 	guard := fmt.Sprintf("/proc/%d/", guardianPid(cmd.Process.Pid))
 	for fd := range 3 {
 		users, err := os.Readlink(fmt.Sprint(proc, "fd/", fd))
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if its, err := os.Readlink(fmt.Sprint(guard, "fd/", fd)); err != nil || its == users {
 			t.Errorf("descriptor %d of the guardian is %q (%v), and the user's is %q", fd, its, err, users)
 		}
@@ -105,8 +113,12 @@ func TestPipelineEndsWithItsCommand(t *testing.T) {
 	cmd := exec.Command("redlatch", "run", "--ttl", "3s", "job", "--", "sh", "-c", `trap "" TERM; echo $$; exec >&- 2>&-; while :; do sleep 0.02; done`)
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
 	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { cmd.Process.Kill() })
 	var pid int
 	if _, err := fmt.Fscan(stdout, &pid); err != nil {
@@ -136,7 +148,9 @@ func TestKilledAtAnyMomentLeavesNothingRunning(t *testing.T) {
 		cmd := exec.Command(path, "run", "--ttl", "2s", fmt.Sprint("job", i), "--",
 			"sh", "-c", "sleep "+marker+" & sleep "+marker+" & wait")
 		cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
-		must(t, cmd.Start())
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
 		// CMD begins after some ten milliseconds.
 		time.Sleep(5*time.Millisecond + time.Duration(i)*300*time.Microsecond)
 		cmd.Process.Kill()

@@ -23,7 +23,9 @@ func holdJob(t testing.TB) (dir string, release func()) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { cmd.Process.Kill() })
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
 		t.Fatal("the holder did not start")

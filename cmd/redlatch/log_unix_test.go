@@ -90,7 +90,9 @@ func TestLogOfARunHasEveryStep(t *testing.T) {
 func jsonText(t testing.TB, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return string(text)
 }
 
@@ -136,7 +138,9 @@ func TestLogOfAWaitNamesTheHolderAndThePlace(t *testing.T) {
 	if lines[0]["place"] != 1.0 || lines[0]["waited_ms"] == nil || lines[1]["exit"] != 75.0 || lines[1].text("reason") != "held" {
 		t.Errorf("%s", waited)
 	}
-	must(t, os.WriteFile(end, nil, 0o600))
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if code := exitCode(t, holder.Wait()); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -235,7 +239,9 @@ func TestLogHasForwardedSignals(t *testing.T) {
 	cmd := exec.Command("redlatch", "run", "--log-format", "json", "--nodes", "sqlite:"+started+".db", "job", "--", "sh", "-c", `exec 2>/dev/null; trap "exit 9" USR1; echo >"$0"; while :; do sleep 0.01; done`, started)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	must(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	defer cmd.Process.Kill()
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatal("CMD was not started")
@@ -254,7 +260,9 @@ func TestStderrIsTheLogAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config")
-	must(t, os.WriteFile(config, []byte("log-format = json\n"), 0o600))
+	if err := os.WriteFile(config, []byte("log-format = json\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	inFile, inEnvironment := "REDLATCH_CONFIG="+config, "REDLATCH_LOG_FORMAT=json"
 	for _, c := range []struct {
 		env  string

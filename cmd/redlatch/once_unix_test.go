@@ -23,7 +23,9 @@ func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
 	}
 	servers[0].Kill()
 	servers[2].Kill()
-	must(t, os.WriteFile(end, nil, 0o600))
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	code := exitCode(t, cmd.Wait())
 	if text := stderr.String(); code != exitLost || !strings.Contains(text, `"event":"unmarked","name":"job","once":"monday","ran":true,"exit":79`) ||
 		!strings.Contains(text, "may run again") {

@@ -36,7 +36,9 @@ func run(t testing.TB, servers []*servertest.Server, args ...string) (*exec.Cmd,
 	stderr := new(bytes.Buffer)
 	cmd.Stderr = stderr
 	cmd.WaitDelay = 5 * time.Second
-	must(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { cmd.Process.Kill() })
 	return cmd, stderr
 }
@@ -200,7 +202,9 @@ func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
 		t.Fatal("the holder did not start")
 	}
 	garbage := filepath.Join(t.TempDir(), "garbage")
-	must(t, os.WriteFile(garbage, []byte("no program"), 0o700))
+	if err := os.WriteFile(garbage, []byte("no program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		want int
 		says string

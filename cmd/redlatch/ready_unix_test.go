@@ -95,12 +95,18 @@ func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
 	declareNew(t, servers, shortBounds...)
 	addresses := servertest.Addresses(servers)
 	all, err := direct.Nodes(addresses...)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	client, err := redlatch.New(all, &redlatch.Options{NodeTimeout: time.Second})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer client.Close()
 	l, err := client.Lock(context.Background(), "held throughout", &redlatch.LockOptions{TTL: 3 * time.Second})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, s := range servers {
 		s.Kill()
 		s.Restart()

@@ -17,11 +17,17 @@ func TestPasswordsComeFromFileOrEnvironmentAndAreNotShown(t *testing.T) {
 	const secret = `p/w@?#:,%20 "x`
 	server := servertest.Redis(t, 1, "--requirepass", secret)[0]
 	file := filepath.Join(t.TempDir(), "password")
-	must(t, os.WriteFile(file, []byte(secret+"\r\nsecond line\n"), 0o600))
+	if err := os.WriteFile(file, []byte(secret+"\r\nsecond line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	config := filepath.Join(t.TempDir(), "config")
-	must(t, os.WriteFile(config, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"\n"), 0o644))
+	if err := os.WriteFile(config, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	stale := config + "-stale"
-	must(t, os.WriteFile(stale, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"-missing\n"), 0o644))
+	if err := os.WriteFile(stale, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"-missing\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		env  []string

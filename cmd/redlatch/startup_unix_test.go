@@ -64,9 +64,13 @@ func firstOutput(b *testing.B, env, args []string) time.Duration {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Stderr = env, os.Stderr
 	out, err := cmd.StdoutPipe()
-	must(b, err)
+	if err != nil {
+		b.Fatal(err)
+	}
 	start := time.Now()
-	must(b, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
 	_, err = out.Read(make([]byte, 2))
 	took := time.Since(start)
 	if failed := cmd.Wait(); err != nil || failed != nil {

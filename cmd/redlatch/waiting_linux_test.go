@@ -142,11 +142,15 @@ func TestWaitingWithoutATerminalSaysSoNowAndThen(t *testing.T) {
 	} {
 		w := &waiter{cmd: exec.Command("redlatch", args...), stderr: filepath.Join(dir, name)}
 		file, err := os.Create(w.stderr)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer file.Close()
 		w.cmd.Env = append(os.Environ(), "REDLATCH_NODES=local", "REDLATCH_STATE_DIR="+dir)
 		w.cmd.Stdout, w.cmd.Stderr = &w.stdout, file
-		must(t, w.cmd.Start())
+		if err := w.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(func() { w.cmd.Process.Kill() })
 		all[name] = w
 	}

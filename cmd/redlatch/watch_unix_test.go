@@ -18,8 +18,12 @@ func TestWatchPrintsAnOutageOnceAndGoesOn(t *testing.T) {
 	nodes := strings.Join(servertest.Addresses(servers), ",")
 	cmd := exec.Command("redlatch", "watch", "--nodes", nodes, "job")
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
 	next := func(pattern string) {

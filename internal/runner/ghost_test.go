@@ -164,7 +164,9 @@ func TestAttachedLeaseKeepsTheWholeTTL(t *testing.T) {
 	ttl := 50*time.Millisecond + 999*time.Microsecond
 	l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
 	again, err := c.Attach(context.Background(), l.Handle())
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if again.TTL() != ttl {
 		t.Errorf("a TTL of %v came back as %v: its extensions would shorten the first lease", ttl, again.TTL())
 	}
@@ -211,7 +213,9 @@ func TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere(t *testing.T) {
 			}
 		})
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
-		must(t, l.Release(t.Context()))
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(200 * time.Millisecond)
 		links[2].Set(func(l *locktest.Link) { l.Refuse, l.Hook = nil, nil })
 		time.Sleep(3 * time.Second)
@@ -291,7 +295,9 @@ func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 			// An answer in the very moment in which the round is decided is
 			// used by the next round only.
 			for links[2].Count(node.OpRepair) == 0 {
-				must(t, l.Extend(t.Context()))
+				if err := l.Extend(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 				synctest.Wait()
 			}
 			l.Release(t.Context())

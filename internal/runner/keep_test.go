@@ -19,7 +19,9 @@ func TestKeepKeepsTheLockTakenAfterTheRelease(t *testing.T) {
 			// Released at once.
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
 			token := l.Token()
-			must(t, l.Release(t.Context()))
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			locktest.WantErr(t, l.Err(), redlatch.ErrReleased)
 			_, err := c.TryLock(t.Context(), "job", nil)
 			locktest.WantErr(t, err, redlatch.ErrHeld)
@@ -31,13 +33,17 @@ func TestKeepKeepsTheLockTakenAfterTheRelease(t *testing.T) {
 				t.Errorf("token %d after %d", l.Token(), token)
 			}
 			time.Sleep(keep + time.Second)
-			must(t, l.Release(t.Context()))
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			locktest.WantTakenFor(t, c, "job", 0)
 
 			// Extensions do not shorten it.
 			l = locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
 			time.Sleep(5 * time.Second)
-			must(t, l.Release(t.Context()))
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			locktest.WantTakenFor(t, c, "job", keep-5*time.Second)
 		})
 	}
@@ -78,13 +84,17 @@ func TestKeepSurvivesAHandle(t *testing.T) {
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
 			time.Sleep(time.Second)
 			text, err := l.Detach()
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if free {
 				err = c.Release(t.Context(), text)
 			} else if l, err = c.Attach(t.Context(), text); err == nil {
 				err = l.Release(t.Context())
 			}
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			locktest.WantTakenFor(t, c, "job", keep-time.Second)
 		}
 	})

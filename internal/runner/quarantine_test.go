@@ -307,7 +307,9 @@ func TestLockAllOutwaitsAQuarantineOnce(t *testing.T) {
 			}
 		})
 		leases, err := c.LockAll(t.Context(), []string{"a", "b"}, &redlatch.LockOptions{Wait: 5 * time.Second})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		leases.Release(t.Context())
 		time.Sleep(3 * time.Second)
 	})
@@ -344,7 +346,9 @@ func TestReplicasAreRefusedWhereTheyCannotBeCounted(t *testing.T) {
 		}
 		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Replicas: 1}})
 		if counts {
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			c.Close()
 			continue
 		}

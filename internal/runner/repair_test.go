@@ -6,12 +6,9 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
-
-var must = check.Must
 
 // TestRepairOfALockThatWasReleasedLeavesNothing has a node report that it lacks
 // a lock after the lock was released and another client has held it. The client
@@ -25,10 +22,16 @@ func TestRepairOfALockThatWasReleasedLeavesNothing(t *testing.T) {
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		synctest.Wait()
 		links[2].Set(func(l *locktest.Link) { l.Refuse, l.Back = nil, 100*time.Millisecond })
-		must(t, l.Extend(t.Context()))
+		if err := l.Extend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		other := locktest.NewClient(t, nodes, redlatch.Options{})
-		must(t, l.Release(t.Context()))
-		must(t, locktest.MustLock(t, other, "job", redlatch.LockOptions{}).Release(t.Context()))
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := locktest.MustLock(t, other, "job", redlatch.LockOptions{}).Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(time.Second)
 		if n := links[2].Count(node.OpRepair); n != 0 {
 			t.Errorf("a lock that was released was sent %d repairs", n)
@@ -60,10 +63,14 @@ func TestRepairThatIsOvertakenByTheReleaseIsUndone(t *testing.T) {
 		// An answer in the very moment in which the round is decided is used by
 		// the next extension only.
 		for links[2].Count(node.OpRepair) == 0 {
-			must(t, l.Extend(t.Context()))
+			if err := l.Extend(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			synctest.Wait()
 		}
-		must(t, l.Release(t.Context()))
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(time.Second)
 		locktest.WantFree(t, links, "job")
 	})

@@ -183,7 +183,9 @@ func TestReaderThatIsGoneDoesNotBlockThoughOthersExtend(t *testing.T) {
 		other := locktest.MustLock(t, c, "doc", reader)
 		time.Sleep(10 * time.Second) // the other is extended meanwhile
 		locktest.WantErr(t, gone.Err(), redlatch.ErrLost)
-		must(t, other.Release(t.Context()))
+		if err := other.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := c.TryLock(t.Context(), "doc", nil); err != nil {
 			t.Errorf("the reader that is gone still holds the lock: %v", err)
 		}
@@ -327,7 +329,9 @@ func TestDowngradeLetsReadersInAndNoWriter(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { got = locktest.MustLock(t, hosts[1].Client, "doc", reader) })
 		time.Sleep(time.Second)
-		must(t, w.Downgrade(t.Context()))
+		if err := w.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		wg.Wait()
 		if w.Err() != nil || w.Token() != token || got.Token() <= token {
 			t.Errorf("after it: %v, token %d, was %d; the reader's %d", w.Err(), w.Token(), token, got.Token())
@@ -392,7 +396,9 @@ func TestHandleOfASharedLeaseAndOfASlot(t *testing.T) {
 			l := locktest.MustLock(t, c, name, opts)
 			slot := l.Slot()
 			text, err := l.Detach()
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			back, err := c.Attach(t.Context(), text)
 			if err != nil || back.Slot() != slot {
 				t.Fatalf("attached with slot %d, %v; want %d", back.Slot(), err, slot)

@@ -27,10 +27,14 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 			var once sync.Once
 			client := func(between func()) *redlatch.Client {
 				n, err := mysql.Open(primary.Through(proxy.Addr()), &mysql.Options{Name: "test"})
-				must(t, err)
+				if err != nil {
+					t.Fatal(err)
+				}
 				// The failover takes seconds; the locks outlive it.
 				c, err := redlatch.New([]redlatch.Node{mysql.Between(n, between)}, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute}, NodeTimeout: 20 * time.Second, AssumeFresh: true})
-				must(t, err)
+				if err != nil {
+					t.Fatal(err)
+				}
 				t.Cleanup(func() { c.Close() })
 				return c
 			}
@@ -49,7 +53,9 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 				names = append(names, "job")
 			}
 			for _, name := range names {
-				must(t, a.Do(ctx, name, nil, func(context.Context, *redlatch.Lease) error { return nil }))
+				if err := a.Do(ctx, name, nil, func(context.Context, *redlatch.Lease) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
 			}
 			replica, promote := follow(t, primary)
 			// A replica that is frozen gets what is in its socket's buffer.
@@ -62,7 +68,9 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 			}()
 			<-read
 			lease, err := b.TryLock(ctx, "job", &redlatch.LockOptions{TTL: time.Minute, NoKeepAlive: true})
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			primary.Kill()
 			promote()
 			proxy.LeadTo(replica.Addr())

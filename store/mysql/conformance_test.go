@@ -33,7 +33,9 @@ func TestConformanceWhereAnEmptyStringIsNull(t *testing.T) {
 // empty.
 func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
 	n, err := mysql.Open(servertest.MariaDB(t)+"?sql_mode=%27EMPTY_STRING_IS_NULL%27", &mysql.Options{Table: "marked"})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer n.Close()
 	guard := node.Guard{Membership: "0123456789abcdef", Nodes: "n", MaxTTL: time.Minute, Window: 10 * time.Second, Quarantine: time.Minute}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -52,7 +54,9 @@ func conformance(t *testing.T, table, parameters string) {
 	dsn := servertest.MariaDB(t) + parameters
 	open := func(t testing.TB, dsn, table string) casnode.Store {
 		n, err := mysql.Open(dsn, &mysql.Options{Table: table})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return mysql.Store(n)
 	}
 	casnodetest.Run(t, casnodetest.Harness{

@@ -12,14 +12,11 @@ import (
 
 	_ "github.com/go-sql-driver/mysql"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/rowtest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
-
-var must = check.Must
 
 func TestFaults(t *testing.T) {
 	rowtest.Run(t, rowtest.Harness{
@@ -49,24 +46,32 @@ func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 	}
 	parameters = append(parameters, "interpolateParams=true")
 	db, err := sql.Open("mysql", dsn+"?"+strings.Join(parameters, "&"))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { db.Close() })
 	if s.Pool > 0 {
 		db.SetMaxOpenConns(s.Pool)
 	}
 	n, err := mysql.From(db, &mysql.Options{Name: cmp.Or(s.Name, "test")})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return n
 }
 
 func killWaiting(t testing.TB, db *sql.DB) {
 	rows, err := db.Query(`SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer rows.Close()
 	var all []int
 	for rows.Next() {
 		var id int
-		must(t, rows.Scan(&id))
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
 		all = append(all, id)
 	}
 	if len(all) != 1 {
@@ -82,7 +87,9 @@ func killWaiting(t testing.TB, db *sql.DB) {
 func follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
 	replica := servertest.OwnMariaDB(t, "--server-id=2", "--log-bin", "--read-only=1")
 	db, err := sql.Open("mysql", replica.DSN())
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { db.Close() })
 	replicate(t, replica, primary)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -109,7 +116,9 @@ func replicate(t testing.TB, replica, primary *servertest.OwnDatabase) {
 func exec(t testing.TB, dsn string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer db.Close()
 	for _, s := range statements {
 		if _, err := db.Exec(s); err != nil {

@@ -21,7 +21,9 @@ import (
 func opened(t testing.TB, dsn string) *mysql.Node {
 	t.Helper()
 	n, err := mysql.Open(dsn, &mysql.Options{Name: "test"})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { n.Close() })
 	return n
 }
@@ -62,7 +64,9 @@ func TestLockIsNotGrantedWithoutACommit(t *testing.T) {
 		})
 	}
 	db, err := sql.Open("mysql", server.DSN())
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer db.Close()
 	var open int
 	if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx").Scan(&open); err != nil || open != 0 {
@@ -101,12 +105,16 @@ func TestNothingIsLeftOnAGivenSession(t *testing.T) {
 	n, db := over(t, servertest.MariaDB(t), 1)
 	settings := func() map[string]string {
 		rows, err := db.Query("SHOW SESSION VARIABLES")
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer rows.Close()
 		all := map[string]string{}
 		for rows.Next() {
 			var name, value string
-			must(t, rows.Scan(&name, &value))
+			if err := rows.Scan(&name, &value); err != nil {
+				t.Fatal(err)
+			}
 			all[name] = value
 		}
 		delete(all, "timestamp") // the time now

@@ -17,7 +17,9 @@ import (
 func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 	dsn := servertest.MariaDB(t)
 	schema, err := mysql.Schema("shaped")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	schema, _, _ = strings.Cut(schema, ";")
 	for _, c := range []struct{ from, to, says string }{
 		{"", "", ""},
@@ -38,7 +40,9 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 		}
 		exec(t, dsn, "DROP TABLE IF EXISTS shaped", strings.Replace(schema, c.from, c.to, 1))
 		n, err := mysql.Open(dsn, &mysql.Options{Table: "shaped"})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer n.Close()
 		r, err := n.Do(context.Background(), acquire("one"))
 		if c.says == "" {
@@ -56,7 +60,9 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 func TestTableThatWasDroppedIsCreatedAgain(t *testing.T) {
 	dsn := servertest.MariaDB(t)
 	n, err := mysql.Open(dsn, &mysql.Options{Table: "dropped"})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer n.Close()
 	for _, s := range []string{"SELECT 1", "DROP TABLE dropped", "TRUNCATE TABLE dropped", "DELETE FROM dropped"} {
 		exec(t, dsn, s)

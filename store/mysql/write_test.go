@@ -26,11 +26,15 @@ func acquire(value string) node.Request {
 func over(t testing.TB, dsn string, connections int) (*mysql.Node, *sql.DB) {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(connections)
 	n, err := mysql.From(db, &mysql.Options{Name: "test"})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return n, db
 }
 

@@ -32,7 +32,9 @@ func conforms(t *testing.T, dsn string, opts postgres.Options) {
 		opts := opts
 		opts.Table = table
 		n, err := postgres.Open(dsn, &opts)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return postgres.Store(n)
 	}
 	casnodetest.Run(t, casnodetest.Harness{
@@ -54,7 +56,9 @@ func TestConformanceBehindAPooler(t *testing.T) {
 	dsn := servertest.PgBouncer(t)
 	open := func(t testing.TB) node.Node {
 		n, err := postgres.Open(dsn, &postgres.Options{Table: "pooled"})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return n
 	}
 	nodetest.Run(t, nodetest.Harness{

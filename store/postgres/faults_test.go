@@ -45,7 +45,9 @@ func TestFaults(t *testing.T) {
 
 func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 	config, err := pgxpool.ParseConfig(dsn)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if s.Pool > 0 {
 		config.MaxConns = int32(s.Pool)
 	}
@@ -56,10 +58,14 @@ func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 		config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
 	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(pool.Close)
 	n, err := postgres.From(pool, &postgres.Options{Poll: true, Name: s.Name})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return n
 }
 
@@ -67,7 +73,9 @@ func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 func follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
 	replica := primary.Replica()
 	db, err := sql.Open("pgx", replica.DSN())
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { db.Close() })
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		var streams bool

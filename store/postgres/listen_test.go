@@ -19,9 +19,13 @@ func TestConnectionThatWentSilentIsMadeAnew(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	proxy := servertest.NewProxy(t, server)
 	pool, err := pgxpool.New(t.Context(), server.Through(proxy.Addr()))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	n, err := postgres.From(pool, nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer n.Close()
 	awaken(t, n)
 	missed := make(chan error, 100)

@@ -21,7 +21,9 @@ func TestManyCreateTheTableAtOnce(t *testing.T) {
 		var all []*postgres.Node
 		for range programs {
 			n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: fmt.Sprintf("at_once_%d", round)})
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			all = append(all, n)
 		}
 		var wg sync.WaitGroup

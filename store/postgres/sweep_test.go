@@ -20,7 +20,9 @@ import (
 func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	n, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer n.Close()
 	mustBe(t, n, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
 	db := operatorOf(t, server)
@@ -30,7 +32,9 @@ func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
 		mustBe(t, n, req, node.Granted)
 	}
 	tx, err := db.Begin()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer tx.Rollback()
 	if _, err := tx.Exec(`SELECT FROM redlatch_lock WHERE name = 'locked' FOR UPDATE`); err != nil {
 		t.Fatal(err)
@@ -40,9 +44,13 @@ func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t, postgres.Remove(t.Context(), n, change, "over", "locked", "changed", "missing"))
+	if err := postgres.Remove(t.Context(), n, change, "over", "locked", "changed", "missing"); err != nil {
+		t.Fatal(err)
+	}
 	var left string
-	must(t, db.QueryRow(`SELECT string_agg(convert_from(name, 'UTF8'), ' ' ORDER BY name) FROM redlatch_lock WHERE name <> ''`).Scan(&left))
+	if err := db.QueryRow(`SELECT string_agg(convert_from(name, 'UTF8'), ' ' ORDER BY name) FROM redlatch_lock WHERE name <> ''`).Scan(&left); err != nil {
+		t.Fatal(err)
+	}
 	if left != "changed live locked" {
 		t.Errorf("%q are left", left)
 	}
@@ -55,7 +63,9 @@ func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
 func BenchmarkAcquireBesideAMillionRows(b *testing.B) {
 	server := servertest.OwnPostgreSQL(b)
 	n, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	must(b, err)
+	if err != nil {
+		b.Fatal(err)
+	}
 	defer n.Close()
 	request := func(op node.Op, i int64) node.Request {
 		return node.Request{Op: op, Name: fmt.Sprint("job ", i), Value: "v", TTL: time.Minute, Retention: time.Hour}
@@ -102,7 +112,9 @@ func BenchmarkAcquireBesideAMillionRows(b *testing.B) {
 		b.ReportMetric(float64(all[int(float64(len(all)-1)*p)].Microseconds())/1000, fmt.Sprintf("p%v-ms", p*100))
 	}
 	var dead, hot float64
-	must(b, db.QueryRow(`SELECT n_dead_tup, n_tup_hot_upd::float / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE relname = 'redlatch_lock'`).Scan(&dead, &hot))
+	if err := db.QueryRow(`SELECT n_dead_tup, n_tup_hot_upd::float / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE relname = 'redlatch_lock'`).Scan(&dead, &hot); err != nil {
+		b.Fatal(err)
+	}
 	b.ReportMetric(dead, "dead-rows")
 	b.ReportMetric(hot*100, "%HOT")
 }

@@ -24,7 +24,9 @@ import (
 func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	conn, err := pgx.Connect(t.Context(), dsn)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer conn.Close(t.Context())
 	for _, c := range []struct{ name, create, says string }{
 		{"no_key", `CREATE TABLE no_key (name bytea, version text, state bytea)`, "its key is missing and not (name)"},
@@ -40,7 +42,9 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: c.name})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		r, err := n.Do(t.Context(), node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Minute})
 		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "redlatch schema postgres") {
 			t.Errorf("%s: %v, %v; want an error that says %q", c.name, r.Status, err, c.says)
@@ -54,15 +58,21 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 func TestKeyThatIsDroppedUnderAClientEndsItsInserts(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: "lost_key"})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer n.Close()
 	acquire := func(name string) error {
 		_, err := n.Do(t.Context(), node.Request{Op: node.OpAcquire, Name: name, Value: "v", TTL: time.Minute})
 		return err
 	}
-	must(t, acquire("one"))
+	if err := acquire("one"); err != nil {
+		t.Fatal(err)
+	}
 	conn, err := pgx.Connect(t.Context(), dsn)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer conn.Close(t.Context())
 	if _, err := conn.Exec(t.Context(), "ALTER TABLE lost_key DROP CONSTRAINT lost_key_pkey"); err != nil {
 		t.Fatal(err)
@@ -77,12 +87,16 @@ func TestKeyThatIsDroppedUnderAClientEndsItsInserts(t *testing.T) {
 func TestTableThatIsDroppedUnderAClientIsMadeAgain(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	conn, err := pgx.Connect(t.Context(), dsn)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer conn.Close(t.Context())
 	guard := node.Guard{Membership: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 2 * time.Minute}
 	for _, text := range []string{"DROP TABLE dropped", "TRUNCATE dropped", "DELETE FROM dropped"} {
 		n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: "dropped"})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		req := node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &guard}
 		if _, err := n.Do(t.Context(), req); err != nil {
 			t.Fatal(err)
@@ -104,13 +118,17 @@ func TestLongNamesOfTablesNotifyToo(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	schema, table := strings.Repeat("s", 63), strings.Repeat("t", 63)
 	conn, err := pgx.Connect(t.Context(), dsn)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer conn.Close(t.Context())
 	if _, err := conn.Exec(t.Context(), "CREATE SCHEMA "+schema); err != nil {
 		t.Fatal(err)
 	}
 	n, err := postgres.Open(dsn, &postgres.Options{Table: schema + "." + table})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer n.Close()
 	awaken(t, n)
 }

@@ -32,7 +32,9 @@ type vanishing struct {
 func newVanishing(t *testing.T, to string) *vanishing {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	v := &vanishing{listener: l, to: to}
 	t.Cleanup(func() {
 		l.Close()
@@ -119,9 +121,13 @@ func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	way := newVanishing(t, server.Addr())
 	pool, err := pgxpool.New(t.Context(), server.Through(way.listener.Addr().String())+"&pool_max_conns=1")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	a, err := postgres.From(pool, &postgres.Options{Poll: true})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 3 { // it has all that it needs
 		req := node.Request{Op: node.OpAcquire, Name: "job", Value: "before", TTL: time.Minute, Retention: time.Hour}
 		mustBe(t, a, req, node.Granted)
@@ -138,7 +144,9 @@ func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
 		t.Fatal("the host has not vanished")
 	}
 	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer b.Close()
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

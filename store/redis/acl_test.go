@@ -24,7 +24,9 @@ import (
 func documentedUser(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operations.md")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "ACL SETUSER locks ") {
 			return strings.Fields(line)
@@ -77,7 +79,9 @@ func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
 			addresses = append(addresses, asUser(s, "locks:PASSWORD"))
 		}
 		// New servers are declared so by an operator, who may SCAN.
-		must(t, fresh.Declare(context.Background(), laterClient(t, redlatch.Options{}, servertest.Addresses(servers)...)))
+		if err := fresh.Declare(context.Background(), laterClient(t, redlatch.Options{}, servertest.Addresses(servers)...)); err != nil {
+			t.Fatal(err)
+		}
 		opts, log := logged(redlatch.Options{})
 		a, b := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), opts)
 		best, began := time.Hour, time.Now()

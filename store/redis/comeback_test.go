@@ -41,7 +41,9 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 	start := func(t testing.TB) ([]*servertest.Server, *redlatch.Client) {
 		servers := servertest.Redis(t, 3)
 		c := newClient(t, open(t, servertest.Addresses(servers)...), short)
-		must(t, cycle(c))
+		if err := cycle(c); err != nil {
+			t.Fatal(err)
+		}
 		return servers, c
 	}
 	t.Run("locks that come and go", func(t *testing.T) {
@@ -49,7 +51,9 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		servers, c := start(t)
 		servers[0].Do("FLUSHALL")
 		eventually(t, patience, func() error {
-			must(t, cycle(c))
+			if err := cycle(c); err != nil {
+				t.Fatal(err)
+			}
 			return trusted(servers[0])
 		})
 		servers[1].Kill()
@@ -61,7 +65,9 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 			servers, _ := start(t)
 			c := laterClient(t, short, servertest.Addresses(servers)...)
 			l, err := c.Lock(ctx, "job", nil)
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			servers[0].Do("FLUSHALL")
 			eventually(t, patience, func() error {
 				if err := l.Err(); err != nil {
@@ -87,7 +93,9 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		timed(t, func(t testing.TB) {
 			servers, c := start(t)
 			l, err := c.Lock(ctx, "job", nil)
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			eventually(t, patience, func() error {
 				if servers[0].Do("GET", "job") == "" {
 					return errors.New("not reached yet")
@@ -112,9 +120,13 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		servers[0].Do("FLUSHALL")
 		eventually(t, patience, func() error {
 			c, err := redlatch.New(open(t, servertest.Addresses(servers)...), &short)
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer c.Close()
-			must(t, cycle(c))
+			if err := cycle(c); err != nil {
+				t.Fatal(err)
+			}
 			return trusted(servers[0])
 		})
 	})
@@ -131,17 +143,23 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 		proxy := servertest.NewProxy(t, servers[2])
 		a, b, c, d := servers[0].URL(), servers[1].URL(), proxy.URL(), servers[3].URL()
 		old := newClient(t, open(t, a, b, c), short)
-		must(t, cycle(old))
+		if err := cycle(old); err != nil {
+			t.Fatal(err)
+		}
 		nobody := "127.0.0.1:" + servertest.FreePort(t)
 		proxy.LeadTo(nobody)
 		proxy.Reset()
 		changed := laterClient(t, short, a, b, d)
 		_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a, b, c)})
 		proxy.LeadTo(servers[2].Addr())
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		eventually(t, patience, func() error { return cycle(changed) })
 		l, err := changed.Lock(context.Background(), "job", nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		servers[1].Do("FLUSHALL")
 		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			if l2, err := old.TryLock(context.Background(), "job", nil); err == nil {

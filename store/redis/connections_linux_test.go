@@ -19,11 +19,17 @@ import (
 func connectionsTo(t testing.TB, address string) (n int) {
 	t.Helper()
 	_, text, err := net.SplitHostPort(address)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	port, err := strconv.Atoi(text)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	table, err := os.ReadFile("/proc/self/net/tcp")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for line := range strings.Lines(string(table)) {
 		// number, local address, remote address, state: established, or closed
 		// by the other end alone.
@@ -57,7 +63,9 @@ func TestConnectionsAfterTroubleAreNoMoreThanBefore(t *testing.T) {
 			}
 		}
 		c, err := redlatch.New(nodes(urls...), &redlatch.Options{Guard: redlatch.GuardOff, NodeTimeout: 100 * time.Millisecond})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for round := range 8 {
 			var all sync.WaitGroup
 			for i := range 48 {

@@ -30,7 +30,9 @@ func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name st
 		}
 	}()
 	up, err := admin.Examine(context.Background(), nodes, &opts, &admin.ExamineOptions{Name: name, Samples: 5})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var found []string
 	for _, f := range up.Findings {
 		if f.Found == "" || f.Severity > node.Fine && (f.Means == "" || f.Do == "") {
@@ -102,7 +104,9 @@ func TestExaminationLeavesNothingAndDisturbsNobody(t *testing.T) {
 		urls := servertest.Addresses(servers)
 		c := newClient(t, nodes(urls...), redlatch.Options{})
 		lease, err := c.Lock(context.Background(), "redlatch-doctor", nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		found, up := examine(t, nodes(urls...), redlatch.Options{}, "redlatch-doctor")
 		if len(found) > 0 || up.Answered != 3 {
 			t.Errorf("found is %q", found)
@@ -128,13 +132,13 @@ func TestExaminationLeavesNothingAndDisturbsNobody(t *testing.T) {
 	for _, s := range servers {
 		s.Do("FLUSHALL")
 	}
-	examine(t, nodesOf(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
+	examine(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
 	if servers[0].Do("EXISTS", "redlatch:1:marker") != "0" {
 		t.Error("the examination marked a node")
 	}
 }
 
-func nodesOf(nodes []redlatch.Node, err error) []redlatch.Node {
+func must(nodes []redlatch.Node, err error) []redlatch.Node {
 	if err != nil {
 		panic(err)
 	}
@@ -174,13 +178,15 @@ func TestExaminationOfAMembershipFindsWhatIsWrongWithIt(t *testing.T) {
 		})
 	}
 	// Marked for one membership, and asked by a client of another.
-	must(t, fresh.Declare(t.Context(), newClient(t, nodesOf(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{})))
-	found, _ := examine(t, nodesOf(drivers["rueidis"](a, b)), redlatch.Options{}, "")
+	if err := fresh.Declare(t.Context(), newClient(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{})); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := examine(t, must(drivers["rueidis"](a, b)), redlatch.Options{}, "")
 	if !slices.Contains(found, "danger marker") {
 		t.Errorf("another membership: %q", found)
 	}
 	servers[1].Do("FLUSHALL")
-	found, _ = examine(t, nodesOf(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
+	found, _ = examine(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
 	if !slices.Equal(found, []string{"warning marker"}) {
 		t.Errorf("a node was flushed: %q", found)
 	}

@@ -25,13 +25,21 @@ func TestHandleCountsTimeOnTheServersClock(t *testing.T) {
 			b := newClient(t, open(t, server.URL()), locktest.WithClock(redlatch.Options{}, offClock{time.Now(), off}))
 			began := time.Now()
 			l, err := a.Lock(context.Background(), name, &redlatch.LockOptions{Keep: keep, MaxHold: time.Minute})
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			acquired := time.Now()
 			text, err := l.Detach()
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			l, err = b.Attach(context.Background(), text)
-			must(t, err)
-			must(t, l.Release(context.Background()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Release(context.Background()); err != nil {
+				t.Fatal(err)
+			}
 			released := time.Now()
 			if _, err := a.Lock(context.Background(), name, nil); err != nil {
 				t.Fatal(err)

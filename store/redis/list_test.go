@@ -36,7 +36,9 @@ func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
 			}
 		}
 		s, err := admin.New(c).List(context.Background())
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, l := range s.Locks {
 			if !want[l.Name] || !l.Held {
 				t.Errorf("%q is listed, held %v", l.Name, l.Held)
@@ -117,7 +119,9 @@ func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
 		const locks = 30
 		for i := range locks {
 			l, err := c.Lock(context.Background(), fmt.Sprint("job ", i), nil)
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer l.Release(context.Background())
 		}
 		for i, s := range servers {
@@ -172,9 +176,13 @@ func TestABreakByAnotherMembershipIsRefused(t *testing.T) {
 		urls := servertest.Addresses(servers)
 		ours := newClient(t, nodes(urls[:3]...), redlatch.Options{})
 		lease, err := ours.Lock(context.Background(), "job", nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		theirs, err := redlatch.New(nodes(urls[1:]...), &redlatch.Options{NodeTimeout: time.Second})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer theirs.Close()
 		_, err = admin.New(theirs).Break(context.Background(), "job", nil)
 		wantErr(t, err, redlatch.ErrConfig)
@@ -200,7 +208,9 @@ func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 		do := func(req node.Request) node.Reply {
 			req.Name, req.TTL, req.Window, req.Retention = "job", time.Minute, 10*time.Second, time.Minute
 			reply, err := n.Do(context.Background(), req)
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			return reply
 		}
 		token := redlatch.Token(time.Now().UnixMicro())

@@ -21,7 +21,9 @@ func threeMarked(t testing.TB) (servers []*servertest.Server, three *redlatch.Cl
 	t.Helper()
 	servers = servertest.Redis(t, 3)
 	three = newClient(t, open(t, servertest.Addresses(servers)...), quick)
-	must(t, cycle(three))
+	if err := cycle(three); err != nil {
+		t.Fatal(err)
+	}
 	return servers, three
 }
 
@@ -79,7 +81,9 @@ func TestTTLAboveTheMarkersIsRefusedWithTheGuardOff(t *testing.T) {
 	wantErr(t, err, redlatch.ErrConfig)
 	wantText(t, err, "TTL is 3s", "2s", servers[0].URL())
 	l, err := c.TryLock(context.Background(), "job", &redlatch.LockOptions{TTL: 2 * time.Second})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	l.Release(context.Background())
 	// With the guard off a quarantine is ignored.
 	for _, s := range servers {
@@ -101,7 +105,9 @@ func TestAnyMembershipLocksBesideAnotherMembership(t *testing.T) {
 	opts.AnyMembership = true
 	one := laterClient(t, opts, servers[0].URL())
 	l, err := one.Lock(context.Background(), "of another application", nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := l.Extend(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -125,7 +131,9 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	defer nodes[0].Close()
 	find := func(opts redlatch.Options, nodes []redlatch.Node) *node.Finding {
 		up, err := admin.Examine(context.Background(), nodes, &opts, &admin.ExamineOptions{Samples: 2})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, f := range up.Findings {
 			if f.Check == "marker" {
 				return &f
@@ -162,7 +170,9 @@ func TestRetiredServerCanServeAnotherMembership(t *testing.T) {
 	ctx := context.Background()
 	servers := servertest.Redis(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
-	must(t, cycle(newClient(t, open(t, a, b, c), quick)))
+	if err := cycle(newClient(t, open(t, a, b, c), quick)); err != nil {
+		t.Fatal(err)
+	}
 	alone := laterClient(t, quick, c)
 	retire := func() error {
 		_, err := admin.New(alone).Init(ctx, &admin.InitOptions{Former: open(t, c)})
@@ -182,7 +192,9 @@ func TestRetiredServerCanServeAnotherMembership(t *testing.T) {
 	_, err = alone.TryLock(ctx, "job", nil)
 	wantErr(t, err, redlatch.ErrConfig)
 	wantText(t, err, "redlatch init --former "+c)
-	must(t, retire())
+	if err := retire(); err != nil {
+		t.Fatal(err)
+	}
 	if err := cycle(alone); err != nil {
 		t.Error(err)
 	}

@@ -33,7 +33,9 @@ func poolUsedUp(t testing.TB) {
 		MaxActiveConns: 2, PoolTimeout: 100 * time.Millisecond, ReadTimeout: -1, MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { client.Close() })
 	theirs, err := goredis.From(client, &goredis.Options{Name: "theirs"})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := newClient(t, []redlatch.Node{theirs}, redlatch.Options{})
 	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
 	ended, start := endOf(l), time.Now()

@@ -150,9 +150,13 @@ func contend(text string) error {
 func startContender(t testing.TB, o orders) *contender {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	text, err := json.Marshal(o)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &contender{t: t, cmd: exec.Command(self), events: map[string]time.Duration{},
 		news: make(chan struct{}), ended: make(chan struct{})}
 	// The race detector would make every process sleep for a second before it
@@ -162,10 +166,14 @@ func startContender(t testing.TB, o orders) *contender {
 		t.Fatal(err)
 	}
 	out, err := p.cmd.StdoutPipe()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var trouble strings.Builder
 	p.cmd.Stderr = &trouble
-	must(t, p.cmd.Start())
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	go func() {
 		defer close(p.ended)
 		for in := bufio.NewScanner(out); in.Scan(); {

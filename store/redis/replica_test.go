@@ -32,7 +32,9 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	opts := quick
 	opts.Guard = redlatch.GuardOn
 	lease, err := newClient(t, open(t, master.URL()), opts).Lock(context.Background(), "job", nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, patience, func() error {
 		if value := replica.Do("GET", "job"); value == "" {
 			return context.DeadlineExceeded

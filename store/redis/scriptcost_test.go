@@ -20,7 +20,9 @@ func BenchmarkScripts(b *testing.B) {
 	const runs, calls = 200, 20
 	s := servertest.Redis(b, 1)[0]
 	nodes, err := direct.Nodes(s.URL())
-	must(b, err)
+	if err != nil {
+		b.Fatal(err)
+	}
 	n := nodes[0]
 	defer n.Close()
 	guard := &node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Hour, Window: time.Hour, Quarantine: time.Second}

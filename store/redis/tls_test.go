@@ -47,7 +47,9 @@ func (a *authority) file(name string) string { return filepath.Join(a.dir, name+
 func (a *authority) sign(name string, c *x509.Certificate) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(a.t, err)
+	if err != nil {
+		a.t.Fatal(err)
+	}
 	c.SerialNumber = big.NewInt(time.Now().UnixNano())
 	if c.NotAfter.IsZero() {
 		c.NotAfter = time.Now().Add(time.Hour)
@@ -58,14 +60,20 @@ func (a *authority) sign(name string, c *x509.Certificate) {
 		parent, signer = c, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	must(a.t, err)
+	if err != nil {
+		a.t.Fatal(err)
+	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	must(a.t, err)
+	if err != nil {
+		a.t.Fatal(err)
+	}
 	for file, block := range map[string]*pem.Block{
 		a.file(name):          {Type: "CERTIFICATE", Bytes: der},
 		a.file(name + "-key"): {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		must(a.t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			a.t.Fatal(err)
+		}
 	}
 	if a.cert == nil {
 		a.key = key
@@ -153,7 +161,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			withDriver(t, "direct", func(t *testing.T, nodes func(...string) []redlatch.Node) {
+			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 				server := servertest.Redis(t, 1)[0]
 				server.Do("ACL", "SETUSER", "locks", "on", ">pw", "~*", "&*", "+@all")
 				client := newClient(t, nodes(asUser(server, "locks:pw")), redlatch.Options{})

@@ -54,7 +54,9 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 			start := time.Now()
 			for i := range contenders {
 				nodes, err := drivers[[]string{"rueidis", "goredis"}[i%2]](servertest.Addresses(servers)...)
-				must(t, err)
+				if err != nil {
+					t.Fatal(err)
+				}
 				c := newClient(t, nodes, quick)
 				all.Go(func() {
 					for !enough.Load() && ctx.Err() == nil {

@@ -12,7 +12,9 @@ func TestAddressNamesTheFile(t *testing.T) {
 	t.Setenv("REDLATCH_STATE_DIR", dir)
 	file := filepath.Join(dir, "own.db")
 	user, err := DefaultPath()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for address, want := range map[string]string{
 		file:                                 "sqlite:" + file,
 		"sqlite:" + file:                     "sqlite:" + file,
@@ -20,17 +22,23 @@ func TestAddressNamesTheFile(t *testing.T) {
 		"sqlite:":                            "sqlite:" + user,
 	} {
 		n, err := Open(address, nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if n.String() != want {
 			t.Errorf("%s is %s, want %s", address, n, want)
 		}
 		n.Close()
 		byScheme, err := node.Open("sqlite:" + file)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		byScheme.Close()
 	}
 	n, err := Open(file, &Options{Name: "cache"})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer n.Close()
 	if n.String() != "cache" {
 		t.Errorf("the node is called %s, want cache", n)

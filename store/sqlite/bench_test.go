@@ -67,7 +67,11 @@ func BenchmarkOpenAndClose(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n, err := Open(path, nil)
-		must(b, err)
-		must(b, n.Close())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := n.Close(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

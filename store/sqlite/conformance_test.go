@@ -35,7 +35,9 @@ func TestConformanceByTheWallClock(t *testing.T) {
 func mustOpen(t testing.TB, path string, k timekeeper) *Node {
 	t.Helper()
 	n, err := open(path, k)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { n.Close() })
 	return n
 }

@@ -17,13 +17,17 @@ import (
 func FuzzFiles(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "locks.db")
 	n, err := Open(path, nil)
-	must(f, err)
+	if err != nil {
+		f.Fatal(err)
+	}
 	if _, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one")); err != nil {
 		f.Fatal(err)
 	}
 	n.Close() // folds the log in
 	ours, err := os.ReadFile(path)
-	must(f, err)
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Add([]byte{})
 	f.Add([]byte("hello"))
 	f.Add(ours)
@@ -40,7 +44,9 @@ func FuzzFiles(f *testing.F) {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "locks.db")
-		must(t, os.WriteFile(path, content, 0o600))
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		n, err := Open(path, nil)
 		if err != nil {
 			text := err.Error()

@@ -33,7 +33,9 @@ func TestNoCharacterOfAPathIsTakenForAnOption(t *testing.T) {
 func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "plain")
-	must(t, os.WriteFile(file, []byte(strings.Repeat("no database\n", 100)), 0o600))
+	if err := os.WriteFile(file, []byte(strings.Repeat("no database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	foreign := filepath.Join(dir, "foreign.db")
 	alter(t, foreign, `PRAGMA application_id = 1`)
 	older := filepath.Join(dir, "older.db")
@@ -95,7 +97,9 @@ func TestAFileThatMayNotBeWrittenIsExplained(t *testing.T) {
 func TestAClosedNodeSaysSo(t *testing.T) {
 	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
 	for range 2 {
-		must(t, n.Close())
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	_, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one"))
 	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "is closed") {
@@ -108,7 +112,9 @@ func alter(t *testing.T, path, sql string) {
 	t.Helper()
 	n := mustOpen(t, path, systemTime())
 	pragma(t, n, sql)
-	must(t, n.Close())
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func pragma(t *testing.T, n *Node, sql string) {

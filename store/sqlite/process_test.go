@@ -13,11 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
-
-var must = check.Must
 
 // roles are what the processes of a test can do with a lock file.
 var roles = map[string]func(n *Node, arg string) error{
@@ -71,7 +68,9 @@ type process struct {
 func start(t *testing.T, role, path, arg string) *process {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &process{t: t, cmd: exec.Command(self)}
 	p.cmd.Env = append(os.Environ(),
 		"REDLATCH_TEST_ROLE="+role, "REDLATCH_TEST_FILE="+path, "REDLATCH_TEST_ARG="+arg)
@@ -80,9 +79,13 @@ func start(t *testing.T, role, path, arg string) *process {
 		t.Fatal(err)
 	}
 	out, err := p.cmd.StdoutPipe()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.stdout = bufio.NewScanner(out)
-	must(t, p.cmd.Start())
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(p.kill)
 	return p
 }
@@ -254,6 +257,8 @@ func request(op node.Op, name, value string) node.Request {
 func do(t testing.TB, n *Node, req node.Request) node.Reply {
 	t.Helper()
 	r, err := n.Do(context.Background(), req)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return r
 }

@@ -25,7 +25,9 @@ func holderGoesFirst(t testing.TB) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	open := func() *Node {
 		n, err := Open(path, nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(func() { n.Close() })
 		return n
 	}

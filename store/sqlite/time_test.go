@@ -203,12 +203,16 @@ func TestAFileOfTheWallClockIsReadByItEverywhere(t *testing.T) {
 // sweepAll deletes all rows that are over.
 func sweepAll(t *testing.T, n *Node) {
 	t.Helper()
-	must(t, n.rows.Sweep(t.Context()))
+	if err := n.rows.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func countRows(t *testing.T, n *Node) int {
 	t.Helper()
 	var rows int
-	must(t, n.store.db.QueryRowContext(context.Background(), `SELECT count(*) FROM lock`).Scan(&rows))
+	if err := n.store.db.QueryRowContext(context.Background(), `SELECT count(*) FROM lock`).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
 	return rows
 }

@@ -17,12 +17,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/ui"
 )
-
-var must = check.Must
 
 // patience is how long the tests wait for what must happen.
 const patience = 60 * time.Second
@@ -80,11 +77,15 @@ func tab(t *testing.T, expected ...string) context.Context {
 		t.Fatal("this test needs chromium: install it with the system's package manager (apt-get install chromium)")
 	}
 	starting.Do(func() {
-		must(t, chromedp.Do(chromium))
+		if err := chromedp.Do(chromium); err != nil {
+			t.Fatal(err)
+		}
 	})
 	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	must(t, chromedp.Do(ctx))
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
 	watchConsole(t, ctx, expected)
 	ctx, end := context.WithTimeout(ctx, 3*patience)
 	t.Cleanup(end)
@@ -104,7 +105,9 @@ func quorumWithin(t *testing.T, limit time.Duration, n int, labels ...string) (*
 	servers := servertest.Redis(t, n)
 	open := func(label string, limit time.Duration) *redlatch.Client {
 		c, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{Label: label, AssumeFresh: true, NodeTimeout: limit})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
@@ -123,7 +126,9 @@ func serve(t *testing.T, client *redlatch.Client, opts ui.Options) string {
 		opts.Interval = 200 * time.Millisecond
 	}
 	page, err := ui.New(client, &opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(page)
 	t.Cleanup(func() {
 		page.Close()
@@ -146,14 +151,18 @@ func other(t *testing.T, html string) string {
 // do does something in the browser.
 func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	must(t, chromedp.Do(ctx, steps...))
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // call sends a command of the protocol.
 func call[P, R any](t *testing.T, ctx context.Context, cmd cdp.Command[P, R], params P) R {
 	t.Helper()
 	r, err := chromedp.Call(ctx, cmd, params)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
@@ -190,7 +199,9 @@ func lock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockOptio
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	lease, err := c.Lock(ctx, name, &opts)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return lease
 }
 

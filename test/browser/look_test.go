@@ -78,7 +78,9 @@ func narrow(t *testing.T, ctx context.Context, path string) {
 		}
 		if dir := os.Getenv("REDLATCH_PICTURES"); dir != "" {
 			png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			os.WriteFile(filepath.Join(dir, fmt.Sprintf("narrow-%d-%d.png", width, len(path))), png, 0o644)
 		}
 	}
@@ -91,6 +93,10 @@ func picture(t *testing.T, ctx context.Context, name string) {
 		return
 	}
 	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join("..", "..", "docs", "img", name), png, 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("..", "..", "docs", "img", name), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -18,7 +18,9 @@ import (
 func fill(t *testing.T, servers []*servertest.Server, names []string) {
 	t.Helper()
 	nodes, err := direct.Nodes(servertest.Addresses(servers)...)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	base := time.Now().UnixMicro()
 	var all sync.WaitGroup
 	for _, n := range nodes {

@@ -57,7 +57,9 @@ func newShowcase(t *testing.T) *showcase {
 		s.actors, nodes = append(s.actors, a), append(nodes, a)
 	}
 	c, err := redlatch.New(nodes, nil)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { c.Close() })
 	s.client = c
 	return s

@@ -17,11 +17,11 @@ type work = func(context.Context) error
 
 func newLocks(t *testing.T) *redlatch.Client {
 	t.Helper()
-	n, err := rueidis.Open(servertest.Redis(t, 1)[0].URL(), nil)
+	nodes, err := rueidis.Nodes(servertest.Redis(t, 1)[0].URL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks, err := redlatch.New([]redlatch.Node{n}, nil)
+	locks, err := redlatch.New(nodes, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,10 +25,14 @@ func TestServersAnswer(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			start := time.Now()
 			db, err := sql.Open(driver, dsn(t))
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer db.Close()
 			var version string
-			must(t, db.QueryRow("SELECT version()").Scan(&version))
+			if err := db.QueryRow("SELECT version()").Scan(&version); err != nil {
+				t.Fatal(err)
+			}
 			t.Logf("%s after %v", version, time.Since(start))
 			if !strings.Contains(version, "MariaDB") && !strings.Contains(version, "PostgreSQL") {
 				t.Errorf("this is %s", version)
@@ -41,12 +45,18 @@ func TestServersAnswer(t *testing.T) {
 // in the system's folder for them while one starts.
 func TestServerDeletesNoTemporaryTableOfAnother(t *testing.T) {
 	table, err := os.CreateTemp("", "#sql-temptable-*.MAI")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer os.Remove(table.Name())
 	defer table.Close()
-	must(t, table.Chmod(0o666))
+	if err := table.Chmod(0o666); err != nil {
+		t.Fatal(err)
+	}
 	if os.Geteuid() == 0 { // the servers run as another user
-		must(t, table.Chown(mysqlUser(t)))
+		if err := table.Chown(mysqlUser(t)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	servertest.OwnMariaDB(t)
 	if _, err := os.Stat(table.Name()); err != nil {
@@ -58,9 +68,13 @@ func TestServerDeletesNoTemporaryTableOfAnother(t *testing.T) {
 func mysqlUser(t *testing.T) (uid, gid int) {
 	t.Helper()
 	u, err := user.Lookup("mysql")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	uid, err1 := strconv.Atoi(u.Uid)
 	gid, err2 := strconv.Atoi(u.Gid)
-	must(t, errors.Join(err1, err2))
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
 	return uid, gid
 }

@@ -3,7 +3,6 @@
 package servertest
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -36,11 +35,21 @@ func Redis(t testing.TB, n int, settings ...string) []*Server {
 	return servers
 }
 
-// Start starts a server that differs from others in the given fields.
-func Start(t testing.TB, proc *redisproc.Server) *Server {
+// StartProgram starts a server of another program than Redis does.
+func StartProgram(t testing.TB, path string) *Server {
 	t.Helper()
-	s := newServer(t, proc)
-	s.must(proc.Start())
+	s := newServer(t, &redisproc.Server{})
+	s.proc.Program = path
+	s.must(s.proc.Start())
+	return s
+}
+
+// StartSentinel starts a sentinel with a configuration file, which it will
+// write to.
+func StartSentinel(t testing.TB, config string) *Server {
+	t.Helper()
+	s := newServer(t, &redisproc.Server{Sentinel: config})
+	s.must(s.proc.Start())
 	return s
 }
 
@@ -48,12 +57,13 @@ func Start(t testing.TB, proc *redisproc.Server) *Server {
 // that ends with the test.
 func newServer(t testing.TB, proc *redisproc.Server) *Server {
 	t.Helper()
-	proc.Program = cmp.Or(proc.Program, Need(t))
+	path := Need(t)
 	var err error
 	// Not the test's own folder: its name is long, and a socket's path bounded.
 	if proc.Dir, err = os.MkdirTemp("", "redis"); err != nil {
 		t.Fatal(err)
 	}
+	proc.Program = path
 	t.Cleanup(func() {
 		proc.Kill()
 		os.RemoveAll(proc.Dir)

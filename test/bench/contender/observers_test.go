@@ -22,18 +22,17 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
 	"github.com/redlatch/redlatch/adapters/prom"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
-
-var must = check.Must
 
 // exported returns all that a registry exports, a line for each value.
 func exported(t *testing.T, registry prometheus.Gatherer) []string {
 	t.Helper()
 	families, err := registry.Gather()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var all []string
 	for _, f := range families {
 		if f.GetName() == "target_info" { // the exporter's own
@@ -71,13 +70,19 @@ func exported(t *testing.T, registry prometheus.Gatherer) []string {
 func TestBothModulesExportTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		prom, err := redlatchprom.New(nil)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ours, theirs := prometheus.NewRegistry(), prometheus.NewRegistry()
 		ours.MustRegister(prom)
 		exporter, err := otelprom.New(otelprom.WithRegisterer(theirs), otelprom.WithoutScopeInfo())
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		otel, err := redlatchotel.New(&redlatchotel.Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))})
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		use(t, observe.Join(prom, otel), func(c *redlatch.Client) { prom.Watch(c); otel.Watch(c) })
 		a, b := exported(t, ours), exported(t, theirs)
 		if !slices.Equal(a, b) {
@@ -98,12 +103,16 @@ func use(t *testing.T, o observe.Observer, watch func(*redlatch.Client)) {
 	t.Helper()
 	nodes := memory.Nodes(3)
 	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: o})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { locks.Close() })
 	watch(locks)
 	lock := func(name string, opts redlatch.LockOptions) *redlatch.Lease {
 		l, err := locks.Lock(t.Context(), name, &opts)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return l
 	}
 	released := lock("orders/1", redlatch.LockOptions{})
@@ -131,7 +140,9 @@ func BenchmarkObservers(b *testing.B) {
 		}
 	}
 	exporter, err := otelprom.New(otelprom.WithRegisterer(prometheus.NewRegistry()))
-	must(b, err)
+	if err != nil {
+		b.Fatal(err)
+	}
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
 	for _, c := range []struct {
 		name string
@@ -149,12 +160,16 @@ func BenchmarkObservers(b *testing.B) {
 			var options redlatch.Options // without an observer, if there is none
 			for _, open := range c.open {
 				o, err := open()
-				must(b, err)
+				if err != nil {
+					b.Fatal(err)
+				}
 				all = append(all, o)
 				options.Observer = observe.Join(all...)
 			}
 			locks, err := redlatch.New(memory.Nodes(1), &options)
-			must(b, err)
+			if err != nil {
+				b.Fatal(err)
+			}
 			defer locks.Close()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -162,7 +177,9 @@ func BenchmarkObservers(b *testing.B) {
 				if err == nil {
 					err = lease.Release(b.Context())
 				}
-				must(b, err)
+				if err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}

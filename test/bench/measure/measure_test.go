@@ -11,15 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/contender"
 	"github.com/redlatch/redlatch/test/bench/server"
 	"github.com/redlatch/redlatch/test/bench/stats"
 	"github.com/redlatch/redlatch/test/bench/worker"
 )
-
-var must = check.Must
 
 // TestMain lets the program of the tests be its own worker, as the bench is.
 func TestMain(m *testing.M) {
@@ -31,7 +28,9 @@ func TestMain(m *testing.M) {
 func cell(t *testing.T, key string, nodes int, s Situation) Cell {
 	t.Helper()
 	list, err := contender.Find(key)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if s.ID == "" {
 		s.ID = "test"
 	}
@@ -231,16 +230,22 @@ func TestCommandsAreThoseThatMonitorShowsFromProcesses(t *testing.T) {
 	for _, c := range shared(t) { // one after the other: each fills the machine
 		t.Run(c.CellID(), func(t *testing.T) {
 			b, err := start(t.Context(), c, false)
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer b.Stop()
 			e := &entrant{Result: &Result{Cell: c}, backend: b}
 			team, err := worker.Start(t.Context(), c.Contender, e.configs())
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer team.Stop()
 			var monitors []*bufio.Scanner
 			for _, address := range b.Addresses() {
 				m, err := net.Dial("tcp", address)
-				must(t, err)
+				if err != nil {
+					t.Fatal(err)
+				}
 				defer m.Close()
 				m.SetDeadline(time.Now().Add(time.Minute))
 				lines := bufio.NewScanner(m)
@@ -251,14 +256,20 @@ func TestCommandsAreThoseThatMonitorShowsFromProcesses(t *testing.T) {
 				monitors = append(monitors, lines)
 			}
 			before, err := b.Sample()
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			o := worker.Order{Name: "seen", Start: clock.Now(), End: clock.Now() + int64(300*time.Millisecond)}
-			must(t, team.Begin(o))
+			if err := team.Begin(o); err != nil {
+				t.Fatal(err)
+			}
 			if _, _, err := team.Finish(o); err != nil {
 				t.Fatal(err)
 			}
 			after, err := b.Sample()
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			counted, shown := c.Sent(after.Sub(before).Commands), []string(nil)
 			for _, m := range monitors {
 				shown = append(shown, shownBetween(t, m)...)
@@ -316,7 +327,9 @@ func TestTheSummaryIsOfAllRounds(t *testing.T) {
 	slow, slower := one, one
 	slow.length, slower.length = 2*time.Second, 4*time.Second
 	e := entrantOf("redlatch", Situation{Work: Processes, Count: 2, WriteEvery: 10}, t, one, slower, slow)
-	must(t, e.sum())
+	if err := e.sum(); err != nil {
+		t.Fatal(err)
+	}
 	if e.Rate() != 50 || len(e.Rates) != 3 || e.HandOverRate() != 49.5 {
 		t.Errorf("rate %v of %v, hand-overs %v; want the median of the rounds", e.Rate(), e.Rates, e.HandOverRate())
 	}

@@ -15,13 +15,10 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/interop/beside"
 	"github.com/redlatch/redlatch/test/interop/foreign"
 	"github.com/redlatch/redlatch/test/interop/former"
 )
-
-var must = check.Must
 
 const (
 	ttl = 2 * time.Second
@@ -86,7 +83,9 @@ func newWorker(t *testing.T) string {
 		}
 		return program, err
 	})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return program
 }
 
@@ -107,7 +106,9 @@ func formerWorker(t *testing.T, v former.Version) string {
 	if none := (*former.NoHistory)(nil); errors.As(err, &none) {
 		t.Skip(err)
 	}
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return program
 }
 
@@ -125,7 +126,9 @@ func (b *both) start(side string, flags ...string) *beside.Player {
 		"-nodes", strings.Join(servertest.Addresses(b.servers), ","),
 		"-max-ttl", maxTTL.String(), "-window", window.String()}, flags...)
 	p, err := foreign.Run(side, argv)
-	must(b.t, err)
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	b.t.Cleanup(p.Kill)
 	return &beside.Player{Side: side, Process: p, Renews: true}
 }

@@ -183,7 +183,9 @@ func TestQueueIsSharedByFormerAndNewClients(t *testing.T) {
 func (b *both) notifications() func() int {
 	b.t.Helper()
 	c, err := resp.Dial("tcp", b.servers[0].Addr())
-	must(b.t, err)
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	b.t.Cleanup(func() { c.Close() })
 	if _, err := c.Do("PSUBSCRIBE", "redlatch:1:inbox:*"); err != nil {
 		b.t.Fatal(err)
@@ -326,7 +328,9 @@ func TestCheckoutWithoutHistoryIsReported(t *testing.T) {
 		t.Errorf("a folder without history: %v", err)
 	}
 	root, err := filepath.Abs("../../..")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cut := former.Version{Name: "cut off", Ref: "0123456789012345678901234567890123456789"}
 	if _, err := former.Build(cut, root, t.TempDir()); !errors.As(err, &none) || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("a commit that is not there: %v", err)

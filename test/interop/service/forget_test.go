@@ -123,8 +123,12 @@ func TestRedsyncTakesWhatAServerForgotAndTheLossIsTold(t *testing.T) {
 	}
 
 	gate, err := fence.NewGate(nil)
-	must(t, err)
-	must(t, gate.Check(t.Context(), name, lease.Token()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.Check(t.Context(), name, lease.Token()); err != nil {
+		t.Fatal(err)
+	}
 	// The servers that were down are a majority and are quarantined; with these
 	// cluster parameters that takes longer than a test may. A client without
 	// the guard shows the next token as well.

@@ -17,12 +17,9 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/interop/beside"
 	"github.com/redlatch/redlatch/test/interop/foreign"
 )
-
-var must = check.Must
 
 const (
 	ttl      = 2 * time.Second
@@ -57,7 +54,9 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, side string, argv ...string) *beside.Player {
 	t.Helper()
 	p, err := foreign.Run(side, argv)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(p.Kill)
 	return &beside.Player{Side: side, Process: p, Renews: side == ours}
 }
@@ -75,7 +74,9 @@ func python(t *testing.T, dir string, servers []*servertest.Server) *beside.Play
 func redlatch(t *testing.T, servers []*servertest.Server) *beside.Player {
 	t.Helper()
 	program, err := worker()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return start(t, ours, program, "-nodes", strings.Join(servertest.Addresses(servers), ","), "-fresh",
 		"-max-ttl", "4s", "-window", "1s")
 }
@@ -147,14 +148,20 @@ func TestContestFindsMinimalClientsThatBreakARule(t *testing.T) {
 			t.Parallel()
 			servertest.Need(t)
 			dir := t.TempDir()
-			must(t, os.CopyFS(dir, os.DirFS(".")))
+			if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
+				t.Fatal(err)
+			}
 			file := filepath.Join(dir, c.file)
 			text, err := os.ReadFile(file)
-			must(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if n := strings.Count(string(text), c.old); n != 1 {
 				t.Fatalf("%s has %d places that read %s", c.file, n, c.old)
 			}
-			must(t, os.WriteFile(file, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
+			if err := os.WriteFile(file, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			faults := contest(t, dir, 1, time.Minute).Faults()
 			if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }) {
 				t.Errorf("it is not found that %s; found is %q", c.want, faults)
@@ -208,7 +215,9 @@ func TestMinimalClientKeepsTheHoldersToken(t *testing.T) {
 	proxy := servertest.NewProxy(t, servers[0])
 	p, q := start(t, minimal, "python3", "minimal.py", proxy.URL()), redlatch(t, servers)
 	token, _, err := q.Take("n", ttl, patience, "")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	own, fence := fmt.Sprintf("%020d", token), ""
 	read := func() { fence = servers[0].Do("GET", "redlatch:1:fence:{n}") }
 	if a := p.Order("acquire", "n", "1000", "0"); a.Word != "held" {
@@ -238,7 +247,9 @@ func TestLateMinimalClientTakesNothing(t *testing.T) {
 	q, p := redlatch(t, servers), python(t, ".", servers)
 	cycle(t, q, "n")
 	before, _, err := p.Take("n", ttl, patience, "")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.Freeze()
 	token, _, err := q.Take("n", ttl, patience, "")
 	if err != nil || token <= before {

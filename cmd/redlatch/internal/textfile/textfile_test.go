@@ -2,7 +2,6 @@ package textfile
 
 import (
 	"errors"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,8 +9,6 @@ import (
 	"sync"
 	"testing"
 )
-
-var must = check.Must
 
 // names are names of locks that break careless formats.
 var names = []string{
@@ -31,7 +28,9 @@ func TestSeriesAreReadAsTheyWereWritten(t *testing.T) {
 		text += series + " " + value + "\n"
 	}
 	path := filepath.Join(t.TempDir(), "x.prom")
-	must(t, Write(path, text))
+	if err := Write(path, text); err != nil {
+		t.Fatal(err)
+	}
 	got, err := Read(path, "redlatch_run_")
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
@@ -47,7 +46,9 @@ func TestFileOfOthersIsNotRead(t *testing.T) {
 		"script": "#!/bin/sh\n", "others": "# HELP node_load1 x\n# TYPE node_load1 gauge\nnode_load1 1\n", "zeros": "\x00\x00",
 	} {
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := Read(path, "redlatch_run_"); !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -56,7 +57,9 @@ func TestFileOfOthersIsNotRead(t *testing.T) {
 		t.Errorf("a folder: %v", err)
 	}
 	empty := filepath.Join(dir, "empty")
-	must(t, os.WriteFile(empty, nil, 0o600))
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, path := range []string{empty, filepath.Join(dir, "none")} {
 		if got, err := Read(path, "redlatch_run_"); err != nil || len(got) > 0 {
 			t.Errorf("%s: %v, %v", path, got, err)
@@ -70,7 +73,9 @@ func TestReaderSeesWholeFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.prom")
 	texts := []string{strings.Repeat("short\n", 10), strings.Repeat("longer\n", 5000)}
-	must(t, Write(path, texts[0]))
+	if err := Write(path, texts[0]); err != nil {
+		t.Fatal(err)
+	}
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for i := range 100 {
@@ -98,7 +103,9 @@ func TestReaderSeesWholeFiles(t *testing.T) {
 
 func TestFailedWriteLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "x.prom"), 0o700))
+	if err := os.Mkdir(filepath.Join(dir, "x.prom"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := Write(filepath.Join(dir, "x.prom"), "text"); err == nil {
 		t.Error("a folder was replaced")
 	}
