@@ -30,19 +30,19 @@ func (l *Lease) Contended() <-chan struct{} {
 // watchWaiters closes the channel when a node has a waiter. It logs the first
 // error: a user may lack the right to look.
 func (l *Lease) watchWaiters(contended chan struct{}) {
-	members, warned := l.c.cluster.Members(), false
-	for i := 0; l.ends.Err() == nil; i++ {
+	members, ends, warned := l.c.cluster.Members(), l.Context(), false
+	for i := 0; ends.Err() == nil; i++ {
 		m := members[i%len(members)]
-		switch waiting, err := l.waitedFor(m); {
+		switch waiting, err := l.waitedFor(ends, m); {
 		case waiting:
 			close(contended)
 			return
-		case err != nil && !warned && l.ends.Err() == nil:
+		case err != nil && !warned && ends.Err() == nil:
 			warned = true
 			l.c.opts.Logger.Warn("redlatch: cannot see whether others wait, trying again", "name", l.name, "node", m.Name(), "err", err)
 		}
 		select {
-		case <-l.ends.Done():
+		case <-ends.Done():
 		case <-time.After(contendedEvery):
 		}
 	}
@@ -50,12 +50,12 @@ func (l *Lease) watchWaiters(contended chan struct{}) {
 
 // waitedFor reports whether a node has another waiter for the lock. A node that
 // did not grant it in time may still have the place in which we waited.
-func (l *Lease) waitedFor(m *runner.Member) (bool, error) {
+func (l *Lease) waitedFor(ctx context.Context, m *runner.Member) (bool, error) {
 	n, ok := m.Node().(node.Lister)
 	if !ok {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(l.ends, l.c.cluster.NodeTimeout())
+	ctx, cancel := context.WithTimeout(ctx, l.c.cluster.NodeTimeout())
 	defer cancel()
 	look, err := n.Look(ctx, l.claim.Key())
 	if err != nil {

@@ -154,9 +154,7 @@ func TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned(t *testing.T) {
 			}
 			return ctx.Err()
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(tokens) != 3 || tokens[1] <= tokens[0] || tokens[2] <= tokens[1] {
 			t.Errorf("the terms had the tokens %v, want three that rise", tokens)
 		}
@@ -191,9 +189,7 @@ func TestLeaderReleasesAfterItsFunctionHasReturned(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := <-first; err != nil {
 			t.Errorf("the first leader resigned with %v", err)
 		}

@@ -194,7 +194,7 @@ func (e *QuorumError) countQuarantined() {
 			ends = append(ends, 0)
 		}
 	}
-	e.QuarantineLeft, _ = protocol.QuorumAfter(ends, len(e.Nodes))
+	e.QuarantineLeft = protocol.QuorumAfter(ends, len(e.Nodes))
 }
 
 // Unwrap returns ErrNoQuorum, ErrQuarantine if a node is quarantined, and the

@@ -114,9 +114,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
 	now, _ := c.cluster.NodeTime(ctx, h.Key)
 	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: h.options(now, c.cluster.Parameters().MaxTTL), handle: h}
-	var err error
-	a.run, err = c.cluster.NewAttach(ctx, h.Key, h.Value, h.token, a)
-	return a, err
+	return a, c.cluster.Attach(ctx, &a.run, h.Key, h.Value, h.token, a)
 }
 
 // Release releases the lock of a handle without resuming the lease first. It

@@ -19,12 +19,8 @@ func TestHandleFreesTheLockInOneRound(t *testing.T) {
 		links, nodes := locktest.NewLinks(t, 3)
 		a, b := locktest.NewClient(t, nodes, redlatch.Options{}), locktest.NewClient(t, nodes, redlatch.Options{})
 		handle, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{NoKeepAlive: true}).Detach()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Release(t.Context(), handle); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, b.Release(t.Context(), handle))
 		synctest.Wait()
 		locktest.WantFree(t, links, "job")
 		for _, l := range links {
@@ -42,9 +38,7 @@ func TestHandleDoesNotFreeAnothersLock(t *testing.T) {
 		nodes := memory.Nodes(3)
 		a, b := locktest.NewClient(t, nodes, redlatch.Options{}), locktest.NewClient(t, nodes, redlatch.Options{})
 		handle, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{TTL: time.Second, NoKeepAlive: true}).Detach()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.Sleep(2 * time.Second)
 		theirs := locktest.MustLock(t, b, "job", redlatch.LockOptions{})
 		locktest.WantErr(t, a.Release(t.Context(), handle), redlatch.ErrLost)
@@ -64,9 +58,7 @@ func TestHandleWithoutATokenIsInvalid(t *testing.T) {
 	l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 	prefix, encoded, _ := strings.Cut(l.Handle(), ".")
 	plain, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, token := range []string{"", strings.Repeat("0", 20)} {
 		text := strings.Replace(string(plain), l.Token().String(), token, 1)
 		_, err := c.Attach(t.Context(), prefix+"."+base64.RawURLEncoding.EncodeToString([]byte(text)))
@@ -114,9 +106,7 @@ func TestHandleCountsTimeOnTheNodesClocks(t *testing.T) {
 					l := locktest.MustLock(t, a, "job", redlatch.LockOptions{Keep: keep})
 					time.Sleep(time.Second)
 					text, err := l.Detach()
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if free {
 						err = b.Release(t.Context(), text)
 					} else if l, err = b.Attach(t.Context(), text); err == nil {
@@ -143,14 +133,10 @@ func TestMaxHoldSurvivesAHandle(t *testing.T) {
 			b := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{TTL: 2 * time.Second}, clockOff(off)))
 			began := time.Now()
 			text, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{MaxHold: most}).Detach()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			time.Sleep(time.Second)
 			l, err := b.Attach(t.Context(), text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if again := l.Handle(); again == "" {
 				t.Error("no handle")
 			} else {

@@ -284,9 +284,7 @@ func TestContendedDoesNotCountTheHoldersOwnPlace(t *testing.T) {
 		time.Sleep(time.Second)
 		late := hosts[1].Links[2]
 		late.Cut()
-		if err := first.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, first.Release(t.Context()))
 		next := <-acquired
 		synctest.Wait() // the release is on all nodes
 		late.Set(func(l *locktest.Link) { l.Refuse = nil })

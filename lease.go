@@ -11,6 +11,7 @@ import (
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // A Lease is a lock that was acquired. It is not tied to a goroutine, and is
@@ -20,11 +21,9 @@ import (
 // lists the assumptions. The client extends it in the background until it is
 // released, lost, or held for MaxHold; LockOptions.NoKeepAlive disables that.
 type Lease struct {
-	c      *Client
-	name   string
-	claim  *runner.Claim
-	ends   context.Context
-	cancel context.CancelCauseFunc
+	c     *Client
+	name  string
+	claim *runner.Claim
 
 	// Of the handle that it was attached with; 0 for a lease that was acquired.
 	handleKept, handleHeld int64
@@ -32,13 +31,15 @@ type Lease struct {
 	kept                   bool // it is extended in the background
 
 	// Under the claim's mutex.
-	at        time.Time     // the deadline by the wall clock; after the end, when the lease ended
-	cause     error         // why the lease ended; nil while it is held
-	failed    error         // error of the last extension; nil if it was confirmed
-	said      []said        // what each node did about extensions, if that was logged
-	extension *extension    // what callers of Extend wait for; nil if none do
-	closing   bool          // the client is closing
-	contended chan struct{} // what Contended returns; nil if it was not called
+	at        time.Time       // the deadline by the wall clock; after the end, when the lease ended
+	cause     error           // why the lease ended; nil while it is held
+	failed    error           // error of the last extension; nil if it was confirmed
+	said      []said          // what each node did about extensions, if that was logged
+	extension *extension      // what callers of Extend wait for; nil if none do
+	closing   bool            // the client is closing
+	contended chan struct{}   // what Contended returns; nil if it was not called
+	ends      context.Context // what Context returns; nil if it was not called
+	cancel    context.CancelCauseFunc
 	observed  observation
 }
 
@@ -51,7 +52,6 @@ type extension struct {
 // newLease returns the lease of an attempt that was won. The mutex is held.
 func newLease(a *attempt, cl *runner.Claim) *Lease {
 	l := &Lease{c: a.c, name: a.name, claim: cl, handleKept: a.handle.Kept, handleHeld: a.handle.Held, maxHold: cmp.Or(time.Duration(a.handle.MaxHold), a.opts.MaxHold), kept: !a.opts.NoKeepAlive}
-	l.ends, l.cancel = context.WithCancelCause(context.Background())
 	cl.Own((*holding)(l))
 	l.moved()
 	return l
@@ -73,6 +73,9 @@ func (h *holding) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 		return l.notExtended()
 	case protocol.Ended:
 		return l.ended()
+	}
+	if _, ok := l.c.opts.Observer.(observe.RoundObserver); !ok {
+		return nil
 	}
 	return l.reporter().Notify(cl, what)
 }
@@ -159,7 +162,9 @@ func (l *Lease) ended() func() {
 	if l.c.opts.clock.Uptime() < l.claim.Core().Deadline() {
 		l.at = l.c.opts.clock.Now()
 	}
-	l.cancel(l.cause)
+	if l.ends != nil {
+		l.cancel(l.cause)
+	}
 	finish := l.finishExtension(l.cause)
 	if !l.isNews() {
 		return finish
@@ -198,7 +203,17 @@ func (l *Lease) TTL() time.Duration { return l.claim.Core().TTL() }
 // Context returns a context that ends with the lease: at the deadline at the
 // latest, even if no server can be reached. Its cause is ErrLost, ErrReleased
 // or ErrDetached.
-func (l *Lease) Context() context.Context { return l.ends }
+func (l *Lease) Context() context.Context {
+	l.claim.Lock()
+	defer l.claim.Unlock()
+	if l.ends == nil {
+		l.ends, l.cancel = context.WithCancelCause(context.Background())
+		if l.cause != nil {
+			l.cancel(l.cause)
+		}
+	}
+	return l.ends
+}
 
 // Deadline returns when the lease ends unless it is extended before. It moves
 // only when a quorum of nodes has confirmed an extension; until then each call

@@ -10,10 +10,13 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
+
+var must = check.Must
 
 func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
 	for _, n := range []int{1, 3} {
@@ -24,9 +27,7 @@ func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
 			token := l.Token()
 			for range 100 {
 				time.Sleep(time.Second)
-				if err := l.Err(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Err())
 				if left := l.Remaining(); left < 600*time.Millisecond {
 					t.Fatalf("only %v were left of a second that is extended at a third", left)
 				}
@@ -86,9 +87,7 @@ func TestDeadlineMovesOnlyWhenAQuorumHasConfirmed(t *testing.T) {
 		for _, lk := range links {
 			lk.Set(func(l *locktest.Link) { l.Back = 100 * time.Millisecond })
 		}
-		if err := l.Extend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Extend(t.Context()))
 		// Counted from the start of the round, not from its end.
 		if moved := l.Deadline().Sub(before); moved != time.Second {
 			t.Errorf("an extension 1 s later moved the deadline by %v", moved)
@@ -232,9 +231,7 @@ func TestSuspensionShorterThanTheDeadlineCostsNothing(t *testing.T) {
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		clock.suspend(20 * time.Second)
 		time.Sleep(time.Second) // the overdue extension is sent
-		if err := l.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Err())
 		if left := l.Remaining(); left < 25*time.Second {
 			t.Errorf("%v are left after a suspension that an extension followed", left)
 		}
@@ -288,9 +285,7 @@ func TestReleaseTwiceIsHarmless(t *testing.T) {
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		for range 2 {
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(t.Context()))
 			locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrReleased)
 			locktest.WantErr(t, l.Extend(t.Context()), redlatch.ErrReleased)
 		}
@@ -306,9 +301,7 @@ func TestReleaseReachesANodeThatWasAway(t *testing.T) {
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		synctest.Wait()
 		links[1].SetDown(errors.New("connection refused"))
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Release(t.Context()))
 		time.Sleep(5 * time.Second)
 		links[1].SetDown(nil)
 		time.Sleep(2 * time.Second)
@@ -352,9 +345,7 @@ func TestCloseReleasesWhatIsHeld(t *testing.T) {
 		for i := range 100 {
 			leases = append(leases, locktest.MustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{}))
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Close())
 		for i, l := range leases {
 			locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrReleased)
 			locktest.WantFree(t, links, fmt.Sprint("job ", i))
@@ -374,15 +365,11 @@ func TestLeaseIsCarriedToAnotherClient(t *testing.T) {
 		b := locktest.NewClient(t, nodes, redlatch.Options{Prefix: "p:"})
 		l := locktest.MustLock(t, a, "job", redlatch.LockOptions{TTL: 5 * time.Second})
 		handle, err := l.Detach()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrDetached)
 		time.Sleep(3 * time.Second)
 		l2, err := b.Attach(t.Context(), handle)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if l2.Token() != l.Token() || l2.Name() != "job" || l2.TTL() != 5*time.Second {
 			t.Errorf("attached %s token %d ttl %v", l2.Name(), l2.Token(), l2.TTL())
 		}
@@ -404,9 +391,7 @@ func TestDetachedLockRunsOutIfNobodyTakesItUp(t *testing.T) {
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 5 * time.Second})
 		handle, err := l.Detach()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.Close()
 		if links[0].Holder(t, "job") == "" {
 			t.Error("Close released a lock that was handed on")
@@ -464,16 +449,12 @@ func TestDeadlineIsTheSameInstantUntilItMoves(t *testing.T) {
 	if left, until := l.Remaining(), time.Until(first); (left - until).Abs() > 5*time.Second {
 		t.Errorf("%v are left, and %v until the deadline", left, until)
 	}
-	if err := l.Extend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Extend(t.Context()))
 	second := l.Deadline()
 	if !second.After(first) || !l.Deadline().Equal(second) {
 		t.Errorf("an extension moved the deadline by %v", second.Sub(first))
 	}
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Release(t.Context()))
 	ended := l.Deadline()
 	if time.Until(ended) > 0 || !l.Deadline().Equal(ended) {
 		t.Errorf("the deadline of a lease that was released is %v from now", time.Until(ended))

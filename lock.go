@@ -133,7 +133,7 @@ func stateError(states []runner.NodeState) error {
 // attempt is one caller's request for one lock.
 type attempt struct {
 	reporter
-	run   *runner.Attempt
+	run   runner.Attempt
 	asked LockOptions // as the caller gave them
 
 	// handle is that of a lease which another process acquired.
@@ -153,8 +153,7 @@ func (c *Client) newAttempt(ctx context.Context, name string, opts LockOptions) 
 		return nil, err
 	}
 	a := &attempt{reporter: reporter{c, name, ctx}, asked: opts}
-	a.run, err = c.cluster.NewAttempt(ctx, key, a)
-	return a, err
+	return a, c.cluster.Begin(ctx, &a.run, key, a)
 }
 
 // Terms returns what the caller asked for, checked against maxTTL, the longest

@@ -173,9 +173,7 @@ func TestLockWithoutValidityLeftIsNotReturned(t *testing.T) {
 			}
 			// With a little more TTL some is left.
 			l, err := c.TryLock(t.Context(), "other", &redlatch.LockOptions{TTL: 30 * time.Millisecond, NoKeepAlive: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if left, want := l.Remaining(), 30*time.Millisecond-18*time.Millisecond-2300*time.Microsecond; left != want {
 				t.Errorf("%v are left, want %v", left, want)
 			}
@@ -273,9 +271,7 @@ func TestGrantThatComesAfterTheReleaseIsUndone(t *testing.T) {
 		links[2].Set(func(l *locktest.Link) { l.Out = 2 * time.Second; l.Deaf = true })
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		links[2].Set(func(l *locktest.Link) { l.Out = 0 })
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Release(t.Context()))
 		time.Sleep(3 * time.Second)
 		locktest.WantFree(t, links, "job")
 	})
@@ -324,9 +320,7 @@ func TestLostReplyDoesNotMakeOurOwnLockLookLikeAnothers(t *testing.T) {
 				t.Fatalf("extension with all replies lost: %v", err)
 			}
 			synctest.Wait()
-			if err := l.Extend(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Extend(t.Context()))
 			lose()
 			locktest.WantErr(t, l.Release(t.Context()), redlatch.ErrNoQuorum)
 			time.Sleep(time.Second)
@@ -347,9 +341,7 @@ func TestUncontendedPairIsTwoRequestsToEachNode(t *testing.T) {
 			for range 10 {
 				l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 				synctest.Wait()
-				if err := l.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Release(t.Context()))
 				synctest.Wait()
 			}
 			if took := time.Since(start); took != 20*time.Millisecond {

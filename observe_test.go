@@ -145,9 +145,7 @@ func TestObserverIsNotGivenThePrefix(t *testing.T) {
 		l := locktest.MustLock(t, a, "job", redlatch.LockOptions{}) // a split vote first
 		time.AfterFunc(time.Second, func() { l.Release(context.Background()) })
 		handle, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{}).Detach() // notified
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if l, err = b.Attach(t.Context(), handle); err != nil {
 			t.Fatal(err)
 		}

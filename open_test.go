@@ -17,20 +17,14 @@ func TestOpenTakesAddressesOfEveryRegisteredStore(t *testing.T) {
 		return memory.New(&memory.Options{Name: address}), nil
 	})
 	locks, err := redlatch.Open("memo://a, memo://b,memo://c", &redlatch.Options{Guard: redlatch.GuardOff})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer locks.Close()
 	if got := strings.Join(names, " "); got != "memo://a memo://b memo://c" {
 		t.Errorf("opened %s", got)
 	}
 	lease, err := locks.TryLock(t.Context(), "job", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, lease.Release(t.Context()))
 }
 
 func TestOpenRefusesAddressesAndSaysWhatToDo(t *testing.T) {

@@ -111,8 +111,9 @@ type Options struct {
 // nodes that are not guarded must all set the same.
 type Cluster struct {
 	// Membership names the nodes. Guarded nodes refuse clients with another
-	// membership. Clients that reach the same nodes by different addresses set
-	// the same name. Defaults to the names of the nodes.
+	// membership: another name, or another number of nodes. Clients that reach
+	// the same nodes by different addresses set the same name. Defaults to the
+	// names of the nodes.
 	Membership string
 
 	// MaxTTL is the longest time to live that a lock may have. Defaults to 30 s.

@@ -66,9 +66,7 @@ func (s *store) restart(keepData bool) {
 // quarantine.
 func settle(t *testing.T, c *redlatch.Client) {
 	t.Helper()
-	if err := locktest.MustLock(t, c, "other", redlatch.LockOptions{Wait: 5 * time.Minute}).Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, locktest.MustLock(t, c, "other", redlatch.LockOptions{Wait: 5 * time.Minute}).Release(t.Context()))
 	time.Sleep(time.Minute)
 }
 
@@ -81,9 +79,7 @@ func newStores(t *testing.T, n int) (stores []*store, nodes []redlatch.Node) {
 		stores, nodes = append(stores, s), append(nodes, s)
 	}
 	c := locktest.NewClient(t, nodes, redlatch.Options{Guard: redlatch.GuardOn, AssumeFresh: true})
-	if err := locktest.MustLock(t, c, "first", redlatch.LockOptions{}).Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, locktest.MustLock(t, c, "first", redlatch.LockOptions{}).Release(t.Context()))
 	time.Sleep(time.Minute)
 	return stores, nodes
 }

@@ -39,9 +39,7 @@ func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
 			})
 		}
 		all, err := c.LockAll(t.Context(), []string{"c", "a", "b", "a"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		synctest.Wait()
 		mu.Lock()
 		got := slices.Clone(asked)
@@ -172,9 +170,7 @@ func TestLossOfOneOfSeveralEndsTheContextOfAll(t *testing.T) {
 		links, nodes := locktest.NewLinks(t, 3)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		all, err := c.LockAll(t.Context(), []string{"a", "b"}, &redlatch.LockOptions{TTL: 3 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		synctest.Wait() // the locks are on all nodes
 		for _, l := range links {
 			l.Drop("b")

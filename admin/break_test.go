@@ -19,9 +19,7 @@ func TestABreakFreesTheLockAndOutdoesItsToken(t *testing.T) {
 		a, b := locktest.NewClient(t, nodes, redlatch.Options{}), locktest.NewClient(t, nodes, redlatch.Options{})
 		lease := locktest.MustLock(t, a, "job", redlatch.LockOptions{})
 		report, err := admin.New(b).Break(t.Context(), "job", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if report.Token <= lease.Token() || len(report.Nodes) != 5 {
 			t.Errorf("the report is %+v, the lease's token %d", report, lease.Token())
 		}
@@ -46,9 +44,7 @@ func TestABreakLeavesAloneWhoCameAfterTheLook(t *testing.T) {
 		a, b := locktest.NewClient(t, nodes, redlatch.Options{Label: "later"}), locktest.NewClient(t, nodes, redlatch.Options{})
 		stuck := locktest.MustLock(t, a, "job", redlatch.LockOptions{})
 		seen, err := admin.New(b).Show(t.Context(), "job")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stuck.Release(t.Context())
 		later := locktest.MustLock(t, a, "job", redlatch.LockOptions{})
 		_, err = admin.New(b).Break(t.Context(), "job", &admin.BreakOptions{Seen: seen.Fence})

@@ -149,8 +149,8 @@ func mayServe(s runner.NodeState) bool {
 }
 
 // contradicts refuses a former membership with fewer nodes than the markers of
-// its nodes name: the missing nodes would continue to grant. A marker with a
-// Membership name cannot be checked.
+// its nodes name: the missing nodes would continue to grant. If the membership
+// has a name, its marker has the number of its nodes, and does not say which.
 func (a *Admin) contradicts(former []runner.NodeState) error {
 	var names []string
 	for _, s := range former {
@@ -160,6 +160,11 @@ func (a *Admin) contradicts(former []runner.NodeState) error {
 	for _, s := range former {
 		if s.Marked == nil || s.Marked.Barred() || s.Marked.Membership == a.c.Parameters().Membership {
 			continue
+		}
+		if _, nodes, ok := runner.ParseNamed(s.Marked.Nodes); ok && nodes > len(names) {
+			return &node.ConfigError{Field: "Former", Value: strings.Join(names, " "), Bound: fmt.Sprintf("%d nodes", nodes), Problem: fmt.Sprintf(
+				"%s is marked for %q, and --former lists %d of them: list all; if that server is no longer one of them, remove its marker (redis-cli DEL redlatch:1:marker) and leave it out; nothing was changed",
+				s.Node, s.Marked.Nodes, len(names))}
 		}
 		// The addresses may differ, but not their number.
 		marked := strings.Fields(s.Marked.Nodes)

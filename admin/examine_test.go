@@ -28,9 +28,7 @@ func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 			links, nodes := locktest.NewLinks(t, 3)
 			links[1].Set(func(l *locktest.Link) { l.Out = c.trip })
 			up, err := admin.Examine(t.Context(), nodes, nil, &admin.ExamineOptions{Samples: 10})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if up.NodeTimeout != c.limit || up.TTL != c.ttl || up.Nodes[1].P99 != c.trip || up.Nodes[1].Median != c.trip {
 				t.Errorf("with trips of %v: limit %v, TTL %v, %+v", c.trip, up.NodeTimeout, up.TTL, up.Nodes[1])
 			}
@@ -59,9 +57,7 @@ func TestSuggestedTTLIsNotThatOfAHiccup(t *testing.T) {
 				}
 			})
 			up, err := admin.Examine(t.Context(), nodes, nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if up.TTL != want {
 				t.Errorf("one slow round trip in %d: suggested TTL %v, want %v", every, up.TTL, want)
 			}

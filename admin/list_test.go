@@ -11,9 +11,12 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
+
+var must = check.Must
 
 func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -28,9 +31,7 @@ func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
 		links[4].SetDown(errors.New("unplugged"))
 
 		s, err := admin.New(c).List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(s.Locks) != 2 || s.Locks[0].Name != "split" || s.Locks[1].Name != "whole" || len(s.Failed) != 1 {
 			t.Fatalf("listed are %+v", s)
 		}
@@ -69,9 +70,7 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 		}
 		time.Sleep(300 * time.Millisecond)
 		s, err := admin.New(holder).Show(t.Context(), "job")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !s.Held || s.Holders[0].Nodes != 3 || s.Holders[0].Token != lease.Token() {
 			t.Errorf("the holder is %+v", s.Holders)
 		}
@@ -92,9 +91,7 @@ func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 		show := func() *admin.LockState {
 			t.Helper()
 			s, err := admin.New(c).Show(t.Context(), "job")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return s
 		}
 		if s := show(); len(s.Completed) > 0 || !s.CompletedSince.IsZero() {
@@ -325,9 +322,7 @@ func TestShowNamesEveryReaderAndSlotAndWhatWaitersWaitFor(t *testing.T) {
 			}
 			a := admin.New(locktest.NewClient(t, nodes, redlatch.Options{}))
 			s, err := a.Show(t.Context(), "res")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			survey, err := a.List(t.Context())
 			if err != nil || len(survey.Locks) != 1 {
 				t.Fatalf("listed are %+v, %v", survey, err)

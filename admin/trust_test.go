@@ -79,9 +79,7 @@ func TestInitThatWaitsReturnsWhenAllNodesAreTrusted(t *testing.T) {
 			}
 			last = states[0].Left
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, s := range states {
 			if !s.Trusted {
 				t.Errorf("%s: %+v", s.Node, s)

@@ -21,9 +21,7 @@ func accounts(t *testing.T, d database) (*sql.DB, *fence.Column, string) {
 	mustExec(t, db, "CREATE TABLE "+table+" (id INT PRIMARY KEY, balance INT, token BIGINT)")
 	mustExec(t, db, "INSERT INTO "+table+" VALUES (1, 10, NULL), (2, 20, 6)")
 	column, err := fence.NewColumn(d.dialect, table, "id", "token")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return db, column, table
 }
 
@@ -37,9 +35,7 @@ func first(d fence.Dialect) string {
 
 func balance(t *testing.T, db *sql.DB, table string, id int) (balance int, token int64) {
 	t.Helper()
-	if err := db.QueryRow("SELECT balance, COALESCE(token, 0) FROM "+table+" WHERE id = "+string(rune('0'+id))).Scan(&balance, &token); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.QueryRow("SELECT balance, COALESCE(token, 0) FROM "+table+" WHERE id = "+string(rune('0'+id))).Scan(&balance, &token))
 	return balance, token
 }
 
@@ -49,9 +45,7 @@ func TestOneUpdateChecksAndWrites(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			db, column, table := accounts(t, d)
 			set := "balance = " + first(d.dialect)
-			if err := column.Update(ctx, db, 1, 5, set, 11); err != nil {
-				t.Fatal(err)
-			}
+			must(t, column.Update(ctx, db, 1, 5, set, 11))
 			if b, token := balance(t, db, table, 1); b != 11 || token != 5 {
 				t.Errorf("balance %d, token %d", b, token)
 			}
@@ -92,13 +86,9 @@ func TestStatementsOfOnesOwnAreFencedToo(t *testing.T) {
 			db, column, table := accounts(t, d)
 			deletion := "DELETE FROM " + table + " WHERE id = 2 AND " + column.Where(1)
 			wantStale(t, column.Exec(ctx, db, 2, 5, deletion, 5), 5, 6)
-			if err := column.Exec(ctx, db, 2, 6, deletion, 6); err != nil {
-				t.Fatal(err)
-			}
+			must(t, column.Exec(ctx, db, 2, 6, deletion, 6))
 			update := "UPDATE " + table + " SET balance = balance + 1, " + column.Set(1) + " WHERE id = 1 AND " + column.Where(2)
-			if err := column.Exec(ctx, db, 1, 8, update, 8, 8); err != nil {
-				t.Fatal(err)
-			}
+			must(t, column.Exec(ctx, db, 1, 8, update, 8, 8))
 			wantStale(t, column.Exec(ctx, db, 1, 7, update, 7, 7), 7, 8)
 			if b, token := balance(t, db, table, 1); b != 11 || token != 8 {
 				t.Errorf("balance %d, token %d", b, token)
@@ -117,17 +107,11 @@ func TestAColumnInATransactionSeesPastItsSnapshot(t *testing.T) {
 				db, column, table := accounts(t, d)
 				set := "balance = " + first(d.dialect)
 				older, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer older.Rollback()
 				var n int
-				if err := older.QueryRow("SELECT balance FROM " + table + " WHERE id = 1").Scan(&n); err != nil {
-					t.Fatal(err)
-				}
-				if err := column.Update(ctx, db, 1, 9, set, 90); err != nil {
-					t.Fatal(err)
-				}
+				must(t, older.QueryRow("SELECT balance FROM "+table+" WHERE id = 1").Scan(&n))
+				must(t, column.Update(ctx, db, 1, 9, set, 90))
 				err = column.Update(ctx, older, 1, 8, set, 80)
 				if !serialization(err) {
 					wantStale(t, err, 8, 9)
@@ -147,9 +131,7 @@ func TestWithoutTheConditionTheStaleWriteGoesThrough(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
 			db, column, table := accounts(t, d)
-			if err := column.Exec(ctx, db, 2, 5, "UPDATE "+table+" SET balance = 99, "+column.Set(1)+" WHERE id = 2", 5); err != nil {
-				t.Fatal(err)
-			}
+			must(t, column.Exec(ctx, db, 2, 5, "UPDATE "+table+" SET balance = 99, "+column.Set(1)+" WHERE id = 2", 5))
 			if b, token := balance(t, db, table, 2); b != 99 || token != 5 {
 				t.Errorf("balance %d, token %d: the tests of the condition cannot fail", b, token)
 			}

@@ -18,9 +18,7 @@ func TestGateForgetsNothingThatMatters(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
 		gate, err := fence.NewGate(&fence.GateOptions{MaxNames: rapid.IntRange(1, 4).Draw(t, "max")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		model, writers, forgetful := map[string]redlatch.Token{}, map[string]redlatch.Token{}, false
 		for range rapid.IntRange(1, 60).Draw(t, "claims") {
 			name := rapid.StringMatching("[a-h]").Draw(t, "name")
@@ -55,18 +53,14 @@ func TestGateForgetsNothingThatMatters(t *testing.T) {
 func TestFullGateKeepsThoseInUse(t *testing.T) {
 	ctx := context.Background()
 	gate, err := fence.NewGate(&fence.GateOptions{MaxNames: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const leader = redlatch.Token(1)
 	for i := range 100 {
 		// A lease held for long, beside many that come and go.
 		if err := gate.Check(ctx, "leader", leader); err != nil {
 			t.Fatalf("after %d others: %v", i, err)
 		}
-		if err := gate.Check(ctx, fmt.Sprint("order/", i), redlatch.Token(1000+i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, gate.Check(ctx, fmt.Sprint("order/", i), redlatch.Token(1000+i)))
 	}
 	// 91 orders are forgotten, the last with this token.
 	const floor = 1000 + 90
@@ -82,13 +76,9 @@ func TestFullGateKeepsThoseInUse(t *testing.T) {
 func TestStaleClaimsPushNobodyOutOfAGate(t *testing.T) {
 	ctx := context.Background()
 	gate, err := fence.NewGate(&fence.GateOptions{MaxNames: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, token := range map[string]redlatch.Token{"a": 10, "b": 10} {
-		if err := gate.Check(ctx, name, token); err != nil {
-			t.Fatal(err)
-		}
+		must(t, gate.Check(ctx, name, token))
 	}
 	for range 5 {
 		wantStale(t, gate.Check(ctx, "a", 3), 3, 10)

@@ -120,9 +120,7 @@ func TestTokensSurviveEveryPathExactly(t *testing.T) {
 		var resources atomic.Int64
 		rapid.Check(t, func(t *rapid.T) {
 			token, resource := tokens().Draw(t, "token"), fmt.Sprint("r", resources.Add(1))
-			if err := s.Check(ctx, resource, token); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Check(ctx, resource, token))
 			if highest, err := s.highest(resource); err != nil || highest != token {
 				t.Fatalf("%d came back as %d, %v", uint64(token), uint64(highest), err)
 			}
@@ -133,9 +131,7 @@ func TestTokensSurviveEveryPathExactly(t *testing.T) {
 				}
 			}
 			if token < node.MaxToken {
-				if err := s.Check(ctx, resource, token+1); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Check(ctx, resource, token+1))
 				if highest, err := s.highest(resource); err != nil || highest != token+1 {
 					t.Fatalf("%d came back as %d, %v", uint64(token+1), uint64(highest), err)
 				}

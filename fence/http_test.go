@@ -17,8 +17,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
+
+var must = check.Must
 
 // site is a server behind the middleware, and the number of requests that got
 // through.
@@ -31,9 +34,7 @@ type site struct {
 func newSite(t testing.TB, guard fence.Guard, opts fence.MiddlewareOptions) *site {
 	t.Helper()
 	wrap, err := fence.Middleware(guard, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &site{}
 	s.Server = httptest.NewServer(wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.through++
@@ -48,21 +49,15 @@ func newSite(t testing.TB, guard fence.Guard, opts fence.MiddlewareOptions) *sit
 func (s *site) ask(t rapid.TB, method, path string, tokens ...string) (*http.Response, map[string]any) {
 	t.Helper()
 	req, err := http.NewRequest(method, s.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, token := range tokens {
 		req.Header.Add(fence.TokenHeader, token)
 	}
 	resp, err := s.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	problem := map[string]any{}
 	if len(body) > 0 {
@@ -76,18 +71,14 @@ func (s *site) ask(t rapid.TB, method, path string, tokens ...string) (*http.Res
 func newGate(t testing.TB) *fence.Gate {
 	t.Helper()
 	gate, err := fence.NewGate(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return gate
 }
 
 func TestRequestsGetTheAnswerTheirTokenDeserves(t *testing.T) {
 	gate := newGate(t)
 	s := newSite(t, gate, fence.MiddlewareOptions{})
-	if err := gate.Check(context.Background(), "/orders/42", 1763000000123456); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gate.Check(context.Background(), "/orders/42", 1763000000123456))
 	const good, stale = "1763000000123456", "1763000000123455"
 	for _, c := range []struct {
 		method string
@@ -138,9 +129,7 @@ func TestRequestsGetTheAnswerTheirTokenDeserves(t *testing.T) {
 func TestStaleResponsesBecomeStaleErrors(t *testing.T) {
 	gate := newGate(t)
 	s := newSite(t, gate, fence.MiddlewareOptions{})
-	if err := gate.Check(context.Background(), "/orders/42", node.MaxToken); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gate.Check(context.Background(), "/orders/42", node.MaxToken))
 	resp, problem := s.ask(t, "PUT", "/orders/42", "9007199254740990")
 	err := fence.ResponseError(resp)
 	wantStale(t, err, node.MaxToken-1, node.MaxToken)
@@ -314,9 +303,7 @@ func TestSerialRequestsWriteInTheOrderOfTheirTokens(t *testing.T) {
 	for serial, want := range map[bool]string{true: "[other 5 6 8]", false: "[6 7 other 5 8]"} {
 		synctest.Test(t, func(t *testing.T) {
 			wrap, err := fence.Middleware(newGate(t), &fence.MiddlewareOptions{Serial: serial})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			resume := make(chan struct{})
 			var written []string
 			handler := wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -369,9 +356,7 @@ func TestProblemsKeepTokensExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		highest := node.Token(rapid.Uint64Range(uint64(node.MaxToken)-1000, uint64(node.MaxToken)).Draw(t, "highest"))
 		resource := "/" + highest.String()
-		if err := gate.Check(context.Background(), resource, highest); err != nil {
-			t.Fatal(err)
-		}
+		must(t, gate.Check(context.Background(), resource, highest))
 		// Read as JavaScript does: a number would become a double.
 		_, problem := s.ask(t, "PUT", resource, (highest - 1).String())
 		token, err1 := node.ParseToken(problem["token"].(string))
@@ -401,21 +386,15 @@ func TestReadersRequestsGetTheAnswerTheyDeserve(t *testing.T) {
 	} {
 		gate := newGate(t)
 		s := newSite(t, gate, fence.MiddlewareOptions{})
-		if err := errors.Join(gate.Check(ctx, "/doc", 5), gate.CheckRead(ctx, "/doc", 9)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(gate.Check(ctx, "/doc", 5), gate.CheckRead(ctx, "/doc", 9)))
 		req, err := http.NewRequest(c.method, s.URL+"/doc", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c.token != "" {
 			req.Header.Set(fence.TokenHeader, c.token)
 		}
 		req.Header[fence.ReaderHeader] = c.readers
 		resp, err := s.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != c.status || s.through > 0 != (c.status == 200) {
 			t.Errorf("%s with %q, readers %q: %s, want %d; %d got through", c.method, c.token, c.readers, resp.Status, c.status, s.through)
@@ -443,9 +422,7 @@ func TestTransportSaysWhoseTokenItSends(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 		})
 		req, err := http.NewRequestWithContext(c.ctx, "GET", "http://example.com/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := c.transport.RoundTrip(req); err != nil || got != c.want {
 			t.Errorf("%s: sent %s, %v, want %s", name, got, err, c.want)
 		}

@@ -92,12 +92,8 @@ func world(t *testing.T, fenced bool) (holderConfig, func(t *testing.T) map[stri
 		s := sqlStore{Driver: d.driver, DSN: dsn, Dialect: d.dialect, Guard: newTable(), Guarded: newTable(), Owned: newTable()}
 		c.SQL[d.name] = s
 		guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: s.Guard})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := guard.Create(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, guard.Create(ctx))
 		mustExec(t, db, "CREATE TABLE "+s.Guarded+" (id INT PRIMARY KEY, writer VARCHAR(20))")
 		mustExec(t, db, "CREATE TABLE "+s.Owned+" (id INT PRIMARY KEY, writer VARCHAR(20), token BIGINT)")
 		for name, table := range map[string]string{"guard row": s.Guarded, "token column": s.Owned} {
@@ -117,9 +113,7 @@ func world(t *testing.T, fenced bool) (holderConfig, func(t *testing.T) map[stri
 	var handler http.Handler = row
 	if fenced {
 		wrap, err := fence.Middleware(newGate(t), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		handler = wrap(row)
 	}
 	server := httptest.NewServer(handler)
@@ -177,9 +171,7 @@ type holder struct {
 func startHolder(t *testing.T, c holderConfig) *holder {
 	t.Helper()
 	config, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := &holder{cmd: exec.Command(os.Args[0]), err: &strings.Builder{}}
 	h.cmd.Env = append(os.Environ(), holderEnv+"="+string(config))
 	h.cmd.Stderr = h.err
@@ -189,9 +181,7 @@ func startHolder(t *testing.T, c holderConfig) *holder {
 		t.Fatal(err1, err2)
 	}
 	h.in, h.out = in, bufio.NewReader(out)
-	if err := h.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.cmd.Start())
 	t.Cleanup(func() {
 		h.cmd.Process.Signal(syscall.SIGCONT)
 		h.cmd.Process.Kill()
@@ -220,15 +210,11 @@ func (h *holder) write(t *testing.T, text string) map[string]string {
 		t.Fatal(err)
 	}
 	outcome := map[string]string{}
-	if err := json.Unmarshal([]byte(h.line(t)), &outcome); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(h.line(t)), &outcome))
 	return outcome
 }
 
 func (h *holder) signal(t *testing.T, sig syscall.Signal) {
 	t.Helper()
-	if err := h.cmd.Process.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.cmd.Process.Signal(sig))
 }

@@ -289,9 +289,7 @@ func TestTransactionsOfReadersAndWritersWaitForEachOther(t *testing.T) {
 					return b.guard.CheckTx(ctx, tx, "r", w.token)
 				}
 				first, second := b.begin(t, level), b.begin(t, level)
-				if err := check(first, c.first); err != nil {
-					t.Fatal(err)
-				}
+				must(t, check(first, c.first))
 				var verdict error
 				done := make(chan struct{})
 				go func() {
@@ -301,9 +299,7 @@ func TestTransactionsOfReadersAndWritersWaitForEachOther(t *testing.T) {
 				if !b.awaitWaiter(t, done) {
 					t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
 				}
-				if err := first.Commit(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, first.Commit())
 				<-done
 				switch {
 				case serialization(verdict) && level >= sql.LevelRepeatableRead:
@@ -327,9 +323,7 @@ func TestGuardWithoutReadersTakesThemForWriters(t *testing.T) {
 	gate := newGate(t)
 	g := newHTTPGuard(t, guardFunc(gate.Check))
 	ctx := context.Background()
-	if err := g.CheckRead(ctx, "r", 6); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.CheckRead(ctx, "r", 6))
 	wantStale(t, g.CheckRead(ctx, "r", 5), 5, 6)
 	wantStale(t, g.Check(ctx, "r", 5), 5, 6)
 }

@@ -33,9 +33,7 @@ func eachRedis(t *testing.T, test func(t *testing.T, server *servertest.Server, 
 func wantValue(t *testing.T, guard *fence.Redis, resource string, want fence.Value) {
 	t.Helper()
 	got, err := guard.Get(context.Background(), resource)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got != want {
 		t.Fatalf("%q has %+v, want %+v", resource, got, want)
 	}
@@ -47,27 +45,19 @@ func TestStaleSetLeavesTheValue(t *testing.T) {
 		guard := newRedis(t, driver)
 		wantValue(t, guard, "r", fence.Value{})
 		binary := "\x00\xff\r\n'"
-		if err := guard.Set(ctx, "r", binary, 6, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guard.Set(ctx, "r", binary, 6, 0))
 		wantStale(t, guard.Set(ctx, "r", "stale", 5, 0), 5, 6)
 		wantStale(t, guard.Delete(ctx, "r", 5), 5, 6)
 		wantStale(t, guard.Check(ctx, "r", 5), 5, 6)
 		wantValue(t, guard, "r", fence.Value{Text: binary, Exists: true, Highest: 6})
-		if err := guard.Set(ctx, "r", "", 6, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guard.Set(ctx, "r", "", 6, 0))
 		wantValue(t, guard, "r", fence.Value{Text: "", Exists: true, Highest: 6})
 		// A claim alone is enough to shut the older holder out.
-		if err := guard.Check(ctx, "r", 8); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guard.Check(ctx, "r", 8))
 		wantStale(t, guard.Set(ctx, "r", "stale", 7, 0), 7, 8)
 		wantValue(t, guard, "r", fence.Value{Text: "", Exists: true, Highest: 8})
 		// Other clients read the value as it is.
-		if err := guard.Set(ctx, "r", "plain", 8, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guard.Set(ctx, "r", "plain", 8, 0))
 		if got := server.Do("GET", "fence:{r}:value"); got != "plain" {
 			t.Errorf("GET says %q", got)
 		}
@@ -78,15 +68,9 @@ func TestDeletedAndExpiredValuesKeepTheirToken(t *testing.T) {
 	ctx := context.Background()
 	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard := newRedis(t, driver)
-		if err := guard.Set(ctx, "deleted", "v", 5, 0); err != nil {
-			t.Fatal(err)
-		}
-		if err := guard.Delete(ctx, "deleted", 6); err != nil {
-			t.Fatal(err)
-		}
-		if err := guard.Set(ctx, "expired", "v", 6, time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guard.Set(ctx, "deleted", "v", 5, 0))
+		must(t, guard.Delete(ctx, "deleted", 6))
+		must(t, guard.Set(ctx, "expired", "v", 6, time.Hour))
 		if left, _ := strconv.Atoi(server.Do("PTTL", "fence:{expired}:value")); left < 3_500_000 || left > 3_600_000 {
 			t.Errorf("the value lives for %d ms", left)
 		}
@@ -101,9 +85,7 @@ func TestDeletedAndExpiredValuesKeepTheirToken(t *testing.T) {
 		}
 		// A value without expiry replaces one with an hour to live.
 		for _, ttl := range []time.Duration{time.Hour, 0} {
-			if err := guard.Set(ctx, "both", "v", 6, ttl); err != nil {
-				t.Fatal(err)
-			}
+			must(t, guard.Set(ctx, "both", "v", 6, ttl))
 		}
 		if left := server.Do("PTTL", "fence:{both}:value"); left != "-1" {
 			t.Errorf("the value lives for %s ms", left)
@@ -115,18 +97,14 @@ func TestTokensAreRetainedForAsLongAsAsked(t *testing.T) {
 	ctx := context.Background()
 	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard, err := fence.NewRedis(driver, &fence.RedisOptions{Prefix: "p:", Retention: time.Hour + time.Microsecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, write := range []func() error{
 			func() error { return guard.Check(ctx, "r", 6) },
 			func() error { return guard.Set(ctx, "r", "v", 6, 0) },
 			func() error { return guard.Delete(ctx, "r", 6) },
 		} {
 			server.Do("PEXPIRE", "p:{r}:token", "1000")
-			if err := write(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, write())
 			if left, _ := strconv.Atoi(server.Do("PTTL", "p:{r}:token")); left < 3_500_000 || left > 3_600_001 {
 				t.Errorf("the token lives for %d ms", left)
 			}
@@ -248,9 +226,7 @@ func TestWithoutTheBareCheckTheStaleScriptWrites(t *testing.T) {
 	blind := redis.NewScript("blind", "redis.call('SET', KEYS[1], ARGV[1]); return {}")
 	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard := newRedis(t, driver)
-		if err := guard.Set(ctx, "r", "newer", 6, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guard.Set(ctx, "r", "newer", 6, 0))
 		if _, err := driver.Eval(ctx, redis.Call{Script: blind, Keys: []string{"fence:{r}:value"}, Args: []string{"older"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -342,12 +318,8 @@ func TestKeysOfReadersAreRetainedAndMayBeLost(t *testing.T) {
 	ctx := context.Background()
 	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard, err := fence.NewRedis(driver, &fence.RedisOptions{Retention: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(guard.Set(ctx, "r", "v", 4, 0), guard.CheckRead(ctx, "r", 6), guard.CheckRead(ctx, "r", 5)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, errors.Join(guard.Set(ctx, "r", "v", 4, 0), guard.CheckRead(ctx, "r", 6), guard.CheckRead(ctx, "r", 5)))
 		for _, key := range []string{"fence:{r}:token", "fence:{r}:readers"} {
 			if left, _ := strconv.Atoi(server.Do("PTTL", key)); left < 3_500_000 || left > 3_600_000 {
 				t.Errorf("%s lives for %d ms", key, left)
@@ -374,9 +346,7 @@ func TestScriptsOfReadersAreFencedByTheBareCheck(t *testing.T) {
 		return {redis.call('GET', KEYS[3]) or ''}`)
 	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard := newRedis(t, driver)
-		if err := guard.Set(ctx, "r", "v", 6, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guard.Set(ctx, "r", "v", 6, 0))
 		for token, want := range map[node.Token]string{5: "[stale 00000000000000000006]", 7: "[v]", 8: "[v]"} {
 			reply, err := driver.Eval(ctx, redis.Call{Script: get, Args: []string{token.String()},
 				Keys: []string{"fence:{r}:token", "fence:{r}:readers", "fence:{r}:value"}})

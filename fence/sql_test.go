@@ -53,18 +53,14 @@ func (b *bench) write(tx *sql.Tx, token node.Token) error {
 
 func (b *bench) writer(t testing.TB) (token node.Token) {
 	t.Helper()
-	if err := b.db.QueryRow("SELECT writer FROM " + b.row).Scan(&token); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.db.QueryRow("SELECT writer FROM "+b.row).Scan(&token))
 	return token
 }
 
 func (b *bench) begin(t testing.TB, level sql.IsolationLevel) *sql.Tx {
 	t.Helper()
 	tx, err := b.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { tx.Rollback() })
 	return tx
 }
@@ -75,9 +71,7 @@ func (b *bench) awaitWaiter(t testing.TB, done <-chan struct{}) bool {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		var n int
-		if err := b.db.QueryRow(b.waiting).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.db.QueryRow(b.waiting).Scan(&n))
 		if n > 0 {
 			return true
 		}
@@ -111,9 +105,7 @@ func eachLevel(t *testing.T, test func(t *testing.T, b *bench, level sql.Isolati
 				t.Run(fmt.Sprintf("%s, %v, row %t", d.name, level, known), func(t *testing.T) {
 					b := newBench(t, d)
 					if known {
-						if err := b.guard.Check(context.Background(), "r", 1); err != nil {
-							t.Fatal(err)
-						}
+						must(t, b.guard.Check(context.Background(), "r", 1))
 					}
 					test(t, b, level)
 				})
@@ -126,9 +118,7 @@ func TestStaleTransactionThatHadToWaitIsRefused(t *testing.T) {
 	ctx := context.Background()
 	eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
 		newer, older := b.begin(t, level), b.begin(t, level)
-		if err := b.guard.CheckTx(ctx, newer, "r", 6); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.guard.CheckTx(ctx, newer, "r", 6))
 		var verdict error
 		done := make(chan struct{})
 		go func() {
@@ -138,9 +128,7 @@ func TestStaleTransactionThatHadToWaitIsRefused(t *testing.T) {
 		if !b.awaitWaiter(t, done) {
 			t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
 		}
-		if err := errors.Join(b.write(newer, 6), newer.Commit()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(b.write(newer, 6), newer.Commit()))
 		<-done
 		if serialization(verdict) && level >= sql.LevelRepeatableRead {
 			return // the database's own way to say no
@@ -153,9 +141,7 @@ func TestNewerTransactionSeesWhatTheOlderWrote(t *testing.T) {
 	ctx := context.Background()
 	eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
 		older, newer := b.begin(t, level), b.begin(t, level)
-		if err := b.guard.CheckTx(ctx, older, "r", 5); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.guard.CheckTx(ctx, older, "r", 5))
 		var verdict error
 		done := make(chan struct{})
 		go func() {
@@ -165,9 +151,7 @@ func TestNewerTransactionSeesWhatTheOlderWrote(t *testing.T) {
 		if !b.awaitWaiter(t, done) {
 			t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
 		}
-		if err := errors.Join(b.write(older, 5), older.Commit()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(b.write(older, 5), older.Commit()))
 		<-done
 		if serialization(verdict) && level >= sql.LevelRepeatableRead {
 			return // it starts anew, and then sees it
@@ -192,12 +176,8 @@ func TestOldSnapshotsDoNotHideANewerToken(t *testing.T) {
 		}
 		older := b.begin(t, level)
 		var writer int
-		if err := older.QueryRow("SELECT writer FROM " + b.row).Scan(&writer); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.guard.Do(ctx, "r", 6, func(tx *sql.Tx) error { return b.write(tx, 6) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, older.QueryRow("SELECT writer FROM "+b.row).Scan(&writer))
+		must(t, b.guard.Do(ctx, "r", 6, func(tx *sql.Tx) error { return b.write(tx, 6) }))
 		err := b.guard.CheckTx(ctx, older, "r", 5)
 		if serialization(err) && level >= sql.LevelRepeatableRead {
 			return
@@ -214,13 +194,9 @@ func TestAPausedTransactionCannotOverwrite(t *testing.T) {
 	for _, d := range []database{mariaDB, postgresDB} {
 		run := func(t *testing.T, check func(b *bench, tx *sql.Tx) error) node.Token {
 			b := newBench(t, d)
-			if err := b.guard.Check(ctx, "r", 5); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.guard.Check(ctx, "r", 5))
 			older := b.begin(t, sql.LevelReadCommitted)
-			if err := check(b, older); err != nil {
-				t.Fatal(err)
-			}
+			must(t, check(b, older))
 			var verdict error
 			done := make(chan struct{})
 			go func() {
@@ -228,9 +204,7 @@ func TestAPausedTransactionCannotOverwrite(t *testing.T) {
 				verdict = b.guard.Do(ctx, "r", 6, func(tx *sql.Tx) error { return b.write(tx, 6) })
 			}()
 			b.awaitWaiter(t, done)
-			if err := errors.Join(b.write(older, 5), older.Commit()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(b.write(older, 5), older.Commit()))
 			<-done
 			if verdict != nil {
 				t.Fatal(verdict)
@@ -277,17 +251,13 @@ func TestWritesFollowTheOrderOfTokens(t *testing.T) {
 			}
 			wg.Wait()
 			rows, err := b.db.Query("SELECT token FROM " + b.log + " ORDER BY id")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer rows.Close()
 			var last node.Token
 			n := 0
 			for ; rows.Next(); n++ {
 				var token node.Token
-				if err := rows.Scan(&token); err != nil {
-					t.Fatal(err)
-				}
+				must(t, rows.Scan(&token))
 				if token < last {
 					t.Fatalf("%d wrote after %d", token, last)
 				}
@@ -308,9 +278,7 @@ func TestDoWritesAllOrNothing(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
 			b := newBench(t, d)
-			if err := b.guard.Do(ctx, "r", 6, func(tx *sql.Tx) error { return b.write(tx, 6) }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.guard.Do(ctx, "r", 6, func(tx *sql.Tx) error { return b.write(tx, 6) }))
 			called := false
 			wantStale(t, b.guard.Do(ctx, "r", 5, func(*sql.Tx) error { called = true; return nil }), 5, 6)
 			for _, token := range []node.Token{0, node.MaxToken + 1} {
@@ -350,14 +318,10 @@ func TestDeadlocksAreNotTakenForStaleTokens(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			b := newBench(t, d)
 			for _, r := range []string{"a", "b"} {
-				if err := b.guard.Check(ctx, r, 1); err != nil {
-					t.Fatal(err)
-				}
+				must(t, b.guard.Check(ctx, r, 1))
 			}
 			one, two := b.begin(t, sql.LevelDefault), b.begin(t, sql.LevelDefault)
-			if err := errors.Join(b.guard.CheckTx(ctx, one, "a", 2), b.guard.CheckTx(ctx, two, "b", 2)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(b.guard.CheckTx(ctx, one, "a", 2), b.guard.CheckTx(ctx, two, "b", 2)))
 			first := make(chan error, 1)
 			go func() {
 				err := b.guard.CheckTx(ctx, one, "b", 3)

@@ -42,9 +42,7 @@ type database struct {
 func (d database) open(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(d.driver, d.dsn(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(8)
 	return db
@@ -79,13 +77,9 @@ func sqliteFile(t testing.TB) string {
 	// The journal mode stays with the file. Several connections that set it at
 	// once get SQLITE_BUSY, even with a timeout, so the first sets it alone.
 	db, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
-	if err := db.Ping(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Ping())
 	return dsn
 }
 
@@ -104,12 +98,8 @@ func mustExec(t testing.TB, db fence.Execer, query string, args ...any) {
 func newSQL(t testing.TB, d database, db *sql.DB) *fence.SQL {
 	t.Helper()
 	guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: newTable()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := guard.Create(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, guard.Create(context.Background()))
 	return guard
 }
 
@@ -124,14 +114,10 @@ var redisClients = map[string]func(t testing.TB, addr string) redis.Driver{
 func rueidisDriver(t testing.TB, addr string, resp2 bool) redis.Driver {
 	t.Helper()
 	client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{addr}, AlwaysRESP2: resp2, DisableCache: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(client.Close)
 	driver, err := rueidis.Driver(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return driver
 }
 
@@ -140,18 +126,14 @@ func goredisDriver(t testing.TB, addr string, protocol int) redis.Driver {
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: addr, Protocol: protocol})
 	t.Cleanup(func() { client.Close() })
 	driver, err := goredis.Driver(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return driver
 }
 
 func newRedis(t testing.TB, driver redis.Driver) *fence.Redis {
 	t.Helper()
 	guard, err := fence.NewRedis(driver, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return guard
 }
 
@@ -180,12 +162,8 @@ func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 		t.Run(d.name, func(t *testing.T) {
 			db, table := d.open(t), newTable()
 			guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := guard.Create(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, guard.Create(ctx))
 			test(t, store{guard, func(r string) (redlatch.Token, error) { return guard.Highest(ctx, r) }, formerSQL(d.dialect, db, table)})
 		})
 		t.Run("column in "+d.name, func(t *testing.T) {
@@ -218,9 +196,7 @@ func newHTTPGuard(t testing.TB, guard fence.Guard) httpGuard {
 	wrap, err := fence.Middleware(guard, &fence.MiddlewareOptions{
 		Resource: func(r *http.Request) string { return r.URL.Query().Get("resource") },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := httptest.NewServer(wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := fence.TokenFrom(r.Context())
 		fmt.Fprint(w, uint64(token), fence.IsReader(r.Context()))

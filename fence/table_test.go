@@ -44,9 +44,7 @@ func TestATableThatIsMissingIsNoVerdict(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
 			guard, err := fence.NewSQL(d.open(t), d.dialect, &fence.SQLOptions{Table: newTable()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := guard.Check(ctx, "r", 1); err == nil || errors.Is(err, fence.ErrStale) || errors.Is(err, redlatch.ErrConfig) {
 				t.Errorf("got %v", err)
 			}
@@ -62,9 +60,7 @@ func TestTablesMayBearOddNames(t *testing.T) {
 			db := d.open(t)
 			for _, table := range []string{"order", "Select", "_1", schema[d.dialect] + ".Group", strings.Repeat("n", 63)} {
 				guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if err := errors.Join(guard.Create(ctx), guard.Create(ctx), guard.Check(ctx, "r", 2)); err != nil {
 					t.Errorf("%s: %v", table, err)
 				}

@@ -76,9 +76,7 @@ func TestNumberOfAWriterCountsAsBoth(t *testing.T) {
 		if former == nil {
 			former = s.Check
 		}
-		if err := former(ctx, "r", 10); err != nil {
-			t.Fatal(err)
-		}
+		must(t, former(ctx, "r", 10))
 		wantStale(t, s.Check(ctx, "r", 9), 9, 10)
 		wantStale(t, s.CheckRead(ctx, "r", 9), 9, 10)
 		for _, reader := range []node.Token{20, 15} {
@@ -90,9 +88,7 @@ func TestNumberOfAWriterCountsAsBoth(t *testing.T) {
 		if err := former(ctx, "r", 19); !errors.Is(err, fence.ErrStale) {
 			t.Errorf("a writer after a later reader: %v", err)
 		}
-		if err := former(ctx, "r", 30); err != nil {
-			t.Fatal(err)
-		}
+		must(t, former(ctx, "r", 30))
 		wantStale(t, s.CheckRead(ctx, "r", 20), 20, 30)
 		if err := s.CheckRead(ctx, "r", 31); err != nil {
 			t.Errorf("a reader after the writer: %v", err)

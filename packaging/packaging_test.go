@@ -26,9 +26,7 @@ func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 func config(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("goreleaser.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(string(text), "")
 }
 
@@ -46,9 +44,7 @@ const generated = "build/packaging/"
 func TestFilesOfTheReleaseAreThere(t *testing.T) {
 	text := config(t)
 	script, err := os.ReadFile("files.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sources := append(fields(text, "src"), fields(text, "main")...)
 	for _, src := range sources {
 		if made, ok := strings.CutPrefix(src, generated); ok {
@@ -133,16 +129,12 @@ func TestReleaseIsWhatItShouldBe(t *testing.T) {
 // command.
 func hasTheModulesOfGoMod(t *testing.T, program string) {
 	out, err := exec.Command("go", "mod", "edit", "-json", "../cmd/go.mod").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var mod struct {
 		Require []struct{ Path, Version string }
 		Replace []any
 	}
-	if err := json.Unmarshal(out, &mod); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(out, &mod))
 	if len(mod.Replace) > 0 {
 		t.Error("cmd/go.mod has a replace: go install refuses it")
 	}

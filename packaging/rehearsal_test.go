@@ -11,9 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/snippets"
 )
+
+var must = check.Must
 
 // TestReleaseCanBeInstalledAndImported rehearses a release: this tree, as the
 // next version of each of its modules, is served as a module proxy serves it, to
@@ -81,13 +84,9 @@ func TestReleaseCanBeInstalledAndImported(t *testing.T) {
 func readme(t *testing.T, lang, text string) snippets.Block {
 	t.Helper()
 	source, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blocks, err := snippets.Parse("README.md", string(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, b := range blocks {
 		if b.Lang == lang && strings.Contains(b.Text, text) {
 			return b
@@ -100,20 +99,14 @@ func readme(t *testing.T, lang, text string) snippets.Block {
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", name).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.TrimSpace(string(out))
 }
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 }
 
 // publish writes the modules of go.work as files that a module proxy serves, in
@@ -123,9 +116,7 @@ func publish(t *testing.T) (folder, version string) {
 	t.Helper()
 	const path = "github.com/redlatch/redlatch"
 	out, err := exec.Command("go", "work", "edit", "-json", "../go.work").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var work struct {
 		Use     []struct{ DiskPath string }
 		Replace []struct{ Old struct{ Version string } }
@@ -155,16 +146,12 @@ func publish(t *testing.T) (folder, version string) {
 		module := strings.TrimSuffix(path+"/"+in, "/.")
 		versions := filepath.Join(folder, module, "@v")
 		mod, err := os.ReadFile(filepath.Join("..", in, "go.mod"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		write(t, versions, "list", version+"\n")
 		write(t, versions, version+".mod", string(mod))
 		write(t, versions, version+".info", `{"Version":"`+version+`"}`)
 		archive, err := os.Create(filepath.Join(versions, version+".zip"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		z := zip.NewWriter(archive)
 		for _, file := range files {
 			inside, _ := filepath.Rel(in, file)
@@ -180,12 +167,8 @@ func publish(t *testing.T) (folder, version string) {
 				t.Fatal(err)
 			}
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := archive.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, z.Close())
+		must(t, archive.Close())
 	}
 	return folder, version
 }

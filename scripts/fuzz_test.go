@@ -5,6 +5,7 @@ package scripts_test
 
 import (
 	"fmt"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"go/ast"
 	"go/build"
 	"go/parser"
@@ -17,6 +18,8 @@ import (
 	"strings"
 	"testing"
 )
+
+var must = check.Must
 
 // fuzzFunctions returns the fuzz targets in the source below a folder that are
 // built here, as fuzz.sh names them.
@@ -50,9 +53,7 @@ func fuzzFunctions(t *testing.T, root string) (targets []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(targets)
 	return targets
 }
@@ -106,9 +107,7 @@ func TestEveryFuzzTargetIsRunByMakeFuzz(t *testing.T) {
 func TestFuzzTargetsAreFoundWhereverTheyAre(t *testing.T) {
 	root := t.TempDir()
 	script, err := os.ReadFile("fuzz.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const fuzz = "import \"testing\"\n\nfunc %s(f *testing.F) {}\n"
 	for path, text := range map[string]string{
 		"scripts/fuzz.sh":        string(script),
@@ -123,12 +122,8 @@ func TestFuzzTargetsAreFoundWhereverTheyAre(t *testing.T) {
 		"b/testdata/d/d_test.go": "package d\n\n" + fmt.Sprintf(fuzz, "FuzzData"),
 	} {
 		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	want := []string{". FuzzRoot", "./b FuzzOutside", "./b FuzzSecond", "./nested/c FuzzNested"}
 	run, source := listed(t, filepath.Join(root, "scripts", "fuzz.sh")), fuzzFunctions(t, root)

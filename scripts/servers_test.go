@@ -42,9 +42,7 @@ func TestServersPrintsARowForEachServer(t *testing.T) {
 	// One that says that it is a server, and is not: the test fails.
 	liar := t.TempDir() + "/liar"
 	text := "#!/bin/sh\n[ \"$1\" != --version ] || { echo 'Liar server v=1.0'; exit; }\nexit 1\n"
-	if err := os.WriteFile(liar, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(liar, []byte(text), 0o700))
 	out, errs, err = servers(t, "TestServerIsTheOne", liar)
 	if m := row.FindStringSubmatch(out); err == nil || m == nil || m[2] != "1" || !strings.Contains(errs, "ended by itself") {
 		t.Errorf("a server that does not start: %v\n%s%s", err, out, errs)

@@ -176,9 +176,7 @@ func TestItCanBeMountedUnderAPath(t *testing.T) {
 		"/internal/locks/lock?name=a%2Fb": `href="./"`, "/internal/locks/style.css": "color-scheme",
 	} {
 		resp, err := http.Get(s.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body := new(strings.Builder)
 		if _, err := copyAll(body, resp); err != nil || resp.StatusCode != 200 || !strings.Contains(body.String(), want) {
 			t.Errorf("%s: %s, %v, without %s", path, resp.Status, err, want)

@@ -15,9 +15,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
+
+var must = check.Must
 
 // testPatience is how long the tests wait for what must happen.
 const testPatience = 30 * time.Second
@@ -62,9 +65,7 @@ func newWorld(t *testing.T, opts Options) *world {
 		opts.Interval = 100 * time.Millisecond
 	}
 	page, err := New(w.client("page", ""), &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { page.Close() })
 	w.page = page
 	return w
@@ -78,9 +79,7 @@ func (w *world) client(label, prefix string) *redlatch.Client {
 		nodes = append(nodes, n)
 	}
 	c, err := redlatch.New(nodes, &redlatch.Options{Label: label, Prefix: prefix, Cluster: redlatch.Cluster{MaxTTL: time.Hour}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -88,17 +87,13 @@ func (w *world) client(label, prefix string) *redlatch.Client {
 func (w *world) lock(name string, opts redlatch.LockOptions) *redlatch.Lease {
 	w.t.Helper()
 	lease, err := w.holder.Lock(w.t.Context(), name, &opts)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return lease
 }
 
 func (w *world) release(l *redlatch.Lease) {
 	w.t.Helper()
-	if err := l.Release(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, l.Release(w.t.Context()))
 }
 
 func (w *world) down(i int) { w.nodes[i].SetDown(errors.New("unplugged")) }
@@ -164,13 +159,9 @@ func follow(t *testing.T, url string) *follower {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		leave()
 		resp.Body.Close()

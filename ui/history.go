@@ -147,8 +147,8 @@ func changes(name string, before, now []holder, at time.Time) []event {
 	var gone, come []event
 	for i := range before {
 		if h := &before[i]; !among(h, now) {
-			e := event{at: at, kind: kindFree, lock: name, text: "released by", who: h.owner}
-			switch passed := !h.never && !h.until.After(at); {
+			e := event{at: at, kind: kindFree, lock: name, text: "released by", who: h.Owner}
+			switch passed := !h.never() && !h.until.After(at); {
 			case passed && h.overdue:
 				e.text = "expired; it was held by"
 			case passed: // it may have been extended, and released
@@ -163,7 +163,7 @@ func changes(name string, before, now []holder, at time.Time) []event {
 			if role := h.role(); role != "" {
 				text = "acquired (" + role + ") by"
 			}
-			come = append(come, event{at: at, kind: kindHeld, lock: name, text: text, who: h.owner})
+			come = append(come, event{at: at, kind: kindHeld, lock: name, text: text, who: h.Owner})
 		}
 	}
 	return append(gone, come...)

@@ -41,7 +41,7 @@ func (s *story) see(change func(*snapshot)) []string {
 func (s *story) held(name string, left time.Duration, owners ...string) lock {
 	l := lock{name: name, state: admin.StateHeld}
 	for i, o := range owners {
-		l.holders = append(l.holders, holder{owner: o, token: redlatch.Token(len(o) + i), until: s.at.Add(left), shared: len(owners) > 1})
+		l.holders = append(l.holders, holder{Holder: redlatch.Holder{Owner: o, Token: redlatch.Token(len(o) + i), Shared: len(owners) > 1}, until: s.at.Add(left)})
 	}
 	return l
 }

@@ -42,9 +42,7 @@ func TestNothingBecomesMarkupUnescaped(t *testing.T) {
 	convert := regexp.MustCompile(`\bmarkup\(|template\.HTML|text/template`)
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if m := convert.FindString(string(text)); m != "" && f != "html.go" && !strings.HasSuffix(f, "_test.go") {
 			t.Errorf("%s has %s", f, m)
 		}
@@ -53,9 +51,7 @@ func TestNothingBecomesMarkupUnescaped(t *testing.T) {
 	inline := regexp.MustCompile(`(?i)<script>|<style|\son\w+=|\sstyle=|javascript:|https?://`)
 	for _, f := range pages {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if m := inline.FindString(string(text)); m != "" {
 			t.Errorf("%s has %q, which the policy forbids", f, m)
 		}
@@ -149,9 +145,7 @@ func TestTheCommandNamesTheKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, err := New(prefixed, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { page.Close() })
 	w.page = page
 	if body := w.until("/lock?name=job+1", "redlatch break"); !strings.Contains(body, ">redlatch break &#39;app:job 1&#39;<") {

@@ -109,12 +109,12 @@ func (w watch) lockRow(l *lock) (string, markup) {
 	marks := []string{string(l.state)}
 	for i := range l.holders {
 		h := &l.holders[i]
-		marks = append(marks, h.owner, tokenText(h.token))
+		marks = append(marks, h.Owner, tokenText(h.Token))
 		if i == 0 {
-			since, until, token = w.ago(h.since), w.ends(h.until, h.never), number(h.token)
+			since, until, token = w.ago(h.Since), w.ends(h.until, h.never()), number(h.Token)
 		}
 		if i < maxListed {
-			slot := when(h.slots > 0, fill(` <small>slot %</small>`, h.slot))
+			slot := when(h.Slots > 0, fill(` <small>slot %</small>`, h.Slot))
 			holders = join(holders, fill(`<span class="who">%%</span>`, h.who(), slot))
 		}
 	}

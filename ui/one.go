@@ -130,10 +130,10 @@ func command(s *admin.LockState, flags []string) markup {
 
 // holderRow returns the id and the row of a holder.
 func (w watch) holderRow(h holder, nodes int) (string, markup) {
-	id := idOf("h", h.owner, tokenText(h.token), h.role())
+	id := idOf("h", h.Owner, tokenText(h.Token), h.role())
 	return id, fill(`<tr id="%"><th scope="row" class="name">%%</th><td class="num">%</td><td class="num">%</td><td class="num token">%</td><td class="num">%/%</td></tr>`,
 		id, h.who(), when(h.role() != "", fill(` <span class="badge">%</span>`, h.role())),
-		w.ago(h.since), w.ends(h.until, h.never), number(h.token), h.nodes, nodes)
+		w.ago(h.Since), w.ends(h.until, h.never()), number(h.Token), h.Nodes, nodes)
 }
 
 // waiterRow returns the id and the row of a waiter.

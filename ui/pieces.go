@@ -108,7 +108,7 @@ func lockLink(name string) markup {
 // ours.
 func (h *holder) who() markup {
 	var kind markup
-	switch h.kind {
+	switch h.Kind {
 	case redlatch.KindPlain:
 		kind = "another client"
 	case redlatch.KindForeign:
@@ -116,7 +116,7 @@ func (h *holder) who() markup {
 	case redlatch.KindReserved:
 		kind = "kept for the next waiter"
 	}
-	return join(when(kind != "", fill(`<span class="kind">%</span> `, kind)), when(h.owner != "", shown(h.owner)))
+	return join(when(kind != "", fill(`<span class="kind">%</span> `, kind)), when(h.Owner != "", shown(h.Owner)))
 }
 
 // badge is a state as the pages show it.

@@ -19,26 +19,18 @@ func TestServersThatFailAndComeBackAreSeen(t *testing.T) {
 	servers := servertest.Redis(t, 3)
 	open := func(opts redlatch.Options) *redlatch.Client {
 		nodes, err := direct.Nodes(servertest.Addresses(servers)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		opts.MaxTTL, opts.TTL, opts.TokenWindow = 5*time.Second, 5*time.Second, 1500*time.Millisecond // the quarantine is a little above 5 s
 		c, err := redlatch.New(nodes, &opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
 	holder := open(redlatch.Options{Label: "holder", AssumeFresh: true})
 	lease, err := holder.Lock(t.Context(), "job", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	page, err := New(open(redlatch.Options{NodeTimeout: time.Second}), &Options{Interval: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := &world{t: t, page: page}
 	f := follow(t, w.serve()+"/events")
 	f.until("three nodes and the lock", func() bool {

@@ -52,14 +52,8 @@ type lock struct {
 
 // holder is one holder of a lock.
 type holder struct {
-	owner        string
-	kind         redlatch.HolderKind
-	token        redlatch.Token
-	since, until time.Time // zero if not known, and if it never ends
-	never        bool
-	shared       bool
-	slots, slot  int
-	nodes        int
+	redlatch.Holder
+	until time.Time // zero if it never ends
 
 	// For the history: when the survey was that first found this expiry, and
 	// whether an extension is overdue since.
@@ -69,15 +63,15 @@ type holder struct {
 
 // same reports whether two entries are of one holding.
 func (h *holder) same(other *holder) bool {
-	return h.owner == other.owner && h.token == other.token && h.slot == other.slot && h.shared == other.shared
+	return h.Owner == other.Owner && h.Token == other.Token && h.Slot == other.Slot && h.Shared == other.Shared
 }
 
 // role says what a holder has of a lock that is shared; empty for all of it.
 func (h *holder) role() string {
 	switch {
-	case h.slots > 0:
-		return fmt.Sprintf("slot %d of %d", h.slot, h.slots)
-	case h.shared:
+	case h.Slots > 0:
+		return fmt.Sprintf("slot %d of %d", h.Slot, h.Slots)
+	case h.Shared:
 		return "reader"
 	}
 	return ""
@@ -120,17 +114,15 @@ func newLock(l *admin.LockState, at time.Time) lock {
 }
 
 func newHolder(h redlatch.Holder, at time.Time) holder {
-	k := holder{
-		owner: h.Owner, kind: h.Kind, token: h.Token, since: h.Since,
-		shared: h.Shared, slots: h.Slots, slot: h.Slot, nodes: h.Nodes,
-	}
-	if h.Left == node.NoExpiry {
-		k.never = true
-	} else {
+	k := holder{Holder: h}
+	if !k.never() {
 		k.until = at.Add(h.Left)
 	}
 	return k
 }
+
+// never reports that it does not expire.
+func (h *holder) never() bool { return h.Left == node.NoExpiry }
 
 // steady is how much a deadline may differ from that of the last survey and
 // still be the same: the nodes report what is left, and answers take time.
@@ -185,9 +177,9 @@ func (l *lock) shared() string {
 		return ""
 	}
 	switch h := &l.holders[0]; {
-	case h.slots > 0:
-		return fmt.Sprintf("%d of %s", len(l.holders), count(h.slots, "slot"))
-	case h.shared:
+	case h.Slots > 0:
+		return fmt.Sprintf("%d of %s", len(l.holders), count(h.Slots, "slot"))
+	case h.Shared:
 		return count(len(l.holders), "reader")
 	}
 	return ""

@@ -140,9 +140,7 @@ func TestTheNumberOfViewersIsLimited(t *testing.T) {
 	second := follow(t, url+"/events")
 	second.next()
 	resp, err := http.Get(url + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if resp.StatusCode == http.StatusOK {
 		t.Fatal("the third may watch")
 	}
@@ -169,9 +167,7 @@ func TestASlowViewerDelaysNobody(t *testing.T) {
 	}
 	url := w.serve()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	conn.(*net.TCPConn).SetReadBuffer(4096)
 	fmt.Fprintf(conn, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n") // and reads nothing

@@ -121,8 +121,8 @@ func (s *snapshot) pick(v view) listing {
 // begun is when the first holder got a lock, for sorting: those of which it is
 // not known come last.
 func (l *lock) begun() int64 {
-	if len(l.holders) == 0 || l.holders[0].since.IsZero() {
+	if len(l.holders) == 0 || l.holders[0].Since.IsZero() {
 		return 1<<63 - 1
 	}
-	return l.holders[0].since.UnixMicro()
+	return l.holders[0].Since.UnixMicro()
 }

@@ -17,9 +17,7 @@ func TestViewsReadWhatTheyWrite(t *testing.T) {
 		{page: 1}, {page: 7}, {page: 1, q: "a b&c=d#e<\u202e"}, {page: 2, q: "x", sort: byWaiting}, {page: 1, sort: byAge}, {page: 1, lock: "a/b?c&d=%00 +é"},
 	} {
 		u, err := url.Parse(v.link())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := viewOf(u.Query()); got != v || u.IsAbs() || strings.HasPrefix(u.Path, "/") {
 			t.Errorf("%+v is read as %+v from %s", v, got, v.link())
 		}
@@ -29,9 +27,7 @@ func TestViewsReadWhatTheyWrite(t *testing.T) {
 		"q=" + strings.Repeat("%C3%A9", 300): {page: 1, q: strings.Repeat("é", 256)},
 	} {
 		values, err := url.ParseQuery(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := viewOf(values); got != want {
 			t.Errorf("%s is read as %+v", query, got)
 		}
@@ -44,7 +40,7 @@ func TestPicksAndSorts(t *testing.T) {
 	for i := range 205 {
 		l := lock{name: fmt.Sprintf("job/%03d", i), waiting: i % 7, folded: strings.ToLower(fmt.Sprintf("job/%03d\nHost/%d", i, i))}
 		if i%2 == 0 {
-			l.holders = []holder{{since: now.Add(-time.Duration(i) * time.Second)}}
+			l.holders = []holder{{Holder: redlatch.Holder{Since: now.Add(-time.Duration(i) * time.Second)}}}
 		}
 		s.locks = append(s.locks, l)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcertmagic "github.com/redlatch/redlatch/adapters/certmagic"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
@@ -35,12 +36,7 @@ func quorum(t testing.TB) ([]*servertest.Server, *redlatch.Client) {
 	return servers, locks
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = check.Must
 
 // limited returns a context that ends, should a lock never be freed.
 func limited(t testing.TB) context.Context {

@@ -51,9 +51,7 @@ func (r *replica) logged() string {
 func newReplica(t *testing.T, addresses []string, opts redlatchcron.Options) *replica {
 	t.Helper()
 	locks, err := redlatch.Open(strings.Join(addresses, ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: 3 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	r := &replica{cron: cron.New(), locks: locks}
 	opts.Logger = slog.New(slog.NewTextHandler(r, nil))
@@ -71,9 +69,7 @@ func newReplica(t *testing.T, addresses []string, opts redlatchcron.Options) *re
 // now runs an entry as the scheduler does when it is due.
 func (r *replica) now(t *testing.T, id cron.EntryID, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.cron.Entry(id).WrappedJob.Run()
 }
 
@@ -85,9 +81,7 @@ func TestJobThatFailedRunsOnAReplicaThatWaits(t *testing.T) {
 	a, b := newReplica(t, nodes, redlatchcron.Options{}), newReplica(t, nodes, redlatchcron.Options{})
 	began, waits, broken := make(chan struct{}), make(chan struct{}), errors.New("no paper")
 	id, err := b.AddJob("report", yearly, cron.FuncJob(func() { close(waits) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() {
 		<-began
 		b.cron.Entry(id).WrappedJob.Run()
@@ -117,13 +111,9 @@ func TestJobThatPanickedIsNotDone(t *testing.T) {
 	nodes := servers(t, 1)
 	a, b := newReplica(t, nodes, redlatchcron.Options{}), newReplica(t, nodes, redlatchcron.Options{})
 	schedule, err := cron.ParseStandard(yearly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wrapper, err := a.Wrapper("report", schedule)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	silent := cron.DiscardLogger
 	cron.NewChain(cron.Recover(silent), wrapper).Then(cron.FuncJob(func() { panic("oh") })).Run()
 	ran := 0
@@ -142,9 +132,7 @@ func TestJobIsSkippedAndLoggedIfItsLockCannotBeHad(t *testing.T) {
 	r := newReplica(t, nodes, redlatchcron.Options{Lock: redlatch.LockOptions{Tries: 1}})
 	other := newReplica(t, nodes, redlatchcron.Options{})
 	lease, err := other.locks.Lock(t.Context(), "report", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer lease.Release(context.Background())
 	id, err := r.AddJob("report", yearly, cron.FuncJob(func() { t.Error("it runs without its lock") }))
 	r.now(t, id, err)
@@ -163,9 +151,7 @@ func TestContextEndsTheWaitOfAReplicaThatStops(t *testing.T) {
 	r := newReplica(t, nodes, redlatchcron.Options{Context: ctx})
 	other := newReplica(t, nodes, redlatchcron.Options{})
 	lease, err := other.locks.Lock(t.Context(), "report", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer lease.Release(context.Background())
 	if _, err := r.AddJob("report", "@every 1s", cron.FuncJob(func() { t.Error("it runs without its lock") })); err != nil {
 		t.Fatal(err)

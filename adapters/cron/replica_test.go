@@ -9,8 +9,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcron "github.com/redlatch/redlatch/adapters/cron"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/jobtest"
 )
+
+var must = check.Must
 
 // start starts the scheduler of a replica, with one job.
 func start(r *jobtest.Replica) (stop func(), err error) {

@@ -20,9 +20,7 @@ import (
 func newElector(t *testing.T, servers []*servertest.Server, opts redlatchgocron.ElectorOptions) *redlatchgocron.Elector {
 	t.Helper()
 	e, err := redlatchgocron.NewElector(newClient(t, servers), "scheduler", &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -104,14 +102,10 @@ func TestReplicaThatWasSuspendedDoesNotLead(t *testing.T) {
 	clock := &suspended{}
 	opts := locktest.WithClock(redlatch.Options{}, clock)
 	locks, err := redlatch.New([]redlatch.Node{memory.New(nil)}, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer locks.Close()
 	e, err := redlatchgocron.NewElector(locks, "scheduler", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: 30 * time.Second}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer e.Close()
 	poll.Until(t, "the replica leads", func() bool { return leads(e) })
 	clock.time.Add(int64(time.Minute))
@@ -137,9 +131,7 @@ func TestElectorEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	locks := newClient(t, servertest.Redis(t, 1))
 	e, err := redlatchgocron.NewElector(locks, "scheduler", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	poll.Until(t, "the replica leads", func() bool { return leads(e) })
 	locks.Close()
 	poll.Until(t, "the elector has ended", func() bool { return errors.Is(e.IsLeader(context.Background()), redlatch.ErrClosed) })

@@ -24,9 +24,7 @@ const patience = 30 * time.Second
 func newClient(t *testing.T, servers []*servertest.Server) *redlatch.Client {
 	t.Helper()
 	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return locks
 }
@@ -37,18 +35,14 @@ func day(string, time.Time) string { return "2026-11-16" }
 func newLocker(t *testing.T, servers []*servertest.Server, opts redlatchgocron.Options) *redlatchgocron.Locker {
 	t.Helper()
 	l, err := redlatchgocron.NewLocker(newClient(t, servers), &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
 func mustLock(t *testing.T, l *redlatchgocron.Locker, key string) gocron.Lock {
 	t.Helper()
 	lock, err := l.Lock(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lock
 }
 
@@ -105,9 +99,7 @@ func TestUnlockReleasesAndNotesThoughItsContextHasEnded(t *testing.T) {
 	a, b := newLocker(t, servers, redlatchgocron.Options{Occurrence: day}), newLocker(t, servers, redlatchgocron.Options{Occurrence: day})
 	ctx, cancel := context.WithCancel(t.Context())
 	lock, err := a.Lock(ctx, "report")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cancel()
 	if err := lock.Unlock(ctx); err != nil {
 		t.Error(err)
@@ -178,27 +170,19 @@ func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
 	servers := servertest.Redis(t, 1)
 	l := newLocker(t, servers, redlatchgocron.Options{})
 	s, err := l.NewScheduler(gocron.WithLocation(time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Shutdown()
 	ran := make(chan *redlatch.Lease, 1)
 	j, err := s.NewJob(gocron.MonthlyJob(1, gocron.NewDaysOfTheMonth(1, 15), gocron.NewAtTimes(gocron.NewAtTime(3, 0, 0))),
 		gocron.NewTask(func() { ran <- l.Lease("report") }), gocron.WithName("report"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Start()
-	if err := j.RunNow(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.RunNow())
 	if lease := await(t, ran, "the job runs"); lease == nil {
 		t.Error("it runs without its lock")
 	}
 	next, err := j.NextRun()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := newClient(t, servers)
 	if done, _, err := client.Completed(t.Context(), "report", next.UTC().Format(time.RFC3339Nano)); done || err != nil {
 		t.Errorf("after a run by hand, the run of %v is done: %v, %v", next, done, err)
@@ -219,9 +203,7 @@ func TestLockerWithoutItsSchedulerWarnsOnce(t *testing.T) {
 		t.Errorf("it warns %d times: %s", n, log.String())
 	}
 	s, err := gocron.NewScheduler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Shutdown()
 	l.Bind(s)
 	if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, gocron.ErrJobNotFound) {

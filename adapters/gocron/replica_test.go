@@ -11,8 +11,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/jobtest"
 )
+
+var must = check.Must
 
 // The modes of a replica.
 const (

@@ -27,18 +27,14 @@ func newMetering(t *testing.T, opts redlatchotel.Options) (*redlatchotel.Observe
 	reader := sdkmetric.NewManualReader()
 	opts.TracerProvider, opts.MeterProvider = noop.NewTracerProvider(), sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	observer, err := redlatchotel.New(&opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return observer, reader
 }
 
 func newClient(t *testing.T, o observe.Observer, nodes []redlatch.Node) *redlatch.Client {
 	t.Helper()
 	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return locks
 }
@@ -56,9 +52,7 @@ func text(set attribute.Set) string {
 func values(t *testing.T, reader *sdkmetric.ManualReader) map[string]float64 {
 	t.Helper()
 	var data metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(t.Context(), &data))
 	all := map[string]float64{}
 	for _, scope := range data.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -105,9 +99,7 @@ func TestMetricsOfWaitsHoldsLossesAndNodes(t *testing.T) {
 		stop := observer.Watch(locks)
 		opts := redlatch.LockOptions{MaxHold: 100 * time.Second}
 		first, err := locks.Lock(t.Context(), "orders/1", &opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var waits sync.WaitGroup
 		waits.Go(func() { locks.Lock(t.Context(), "orders/1", &opts) })
 		time.Sleep(20 * time.Second)
@@ -152,9 +144,7 @@ func TestMetricsOfWaitsHoldsLossesAndNodes(t *testing.T) {
 		if _, found := values(t, reader)["redlatch.node.up{node=memory:1}"]; found {
 			t.Error("nodes that are not watched are exported")
 		}
-		if err := observer.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, observer.Close())
 		if _, found := values(t, reader)["redlatch.lock.held{name=orders/*}"]; found {
 			t.Error("a closed observer exports gauges")
 		}
@@ -163,16 +153,10 @@ func TestMetricsOfWaitsHoldsLossesAndNodes(t *testing.T) {
 
 func TestDefaultsAreTheGlobalProviders(t *testing.T) {
 	observer, err := redlatchotel.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lease, err := newClient(t, observer, memory.Nodes(1)).Lock(t.Context(), "job", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, lease.Release(t.Context()))
 }
 
 func TestWrongNumberOfLabelsIsRefused(t *testing.T) {

@@ -25,9 +25,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
+
+var must = check.Must
 
 var update = flag.Bool("update", false, "write testdata/trace.txt anew")
 
@@ -44,13 +47,9 @@ func newTracing(t *testing.T, nodes []redlatch.Node, opts redlatchotel.Options) 
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
 	opts.TracerProvider, opts.MeterProvider = provider, noop.NewMeterProvider()
 	observer, err := redlatchotel.New(&opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: observer, Label: "worker"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return &tracing{locks, spans, provider.Tracer("caller")}
 }
@@ -141,16 +140,12 @@ func TestTraceOfAContendedLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTracing(t, farNodes(), redlatchotel.Options{})
 		first, err := tr.locks.Lock(t.Context(), "orders/42", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.AfterFunc(500*time.Millisecond, func() { first.Release(context.Background()) })
 
 		ctx, handle := tr.Start(t.Context(), "handle order")
 		lease, err := tr.locks.Lock(ctx, "orders/42", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.Sleep(5 * time.Second)
 		lease.Release(ctx)
 		handle.End()
@@ -162,14 +157,10 @@ func TestTraceOfAContendedLock(t *testing.T) {
 		got := render(trace)
 		const file = "testdata/trace.txt"
 		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(got), 0o644))
 		}
 		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got != string(want) {
 			t.Errorf("%s, which -update writes anew, is not the trace:\n%s", file, got)
 		}
@@ -235,9 +226,7 @@ func TestLeaseThatIsLostIsAnErrorWithTheExtensionsThatFailed(t *testing.T) {
 		nodes := memory.Nodes(3)
 		tr := newTracing(t, nodes, redlatchotel.Options{})
 		lease, err := tr.locks.Lock(t.Context(), "job", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		down := func(err error) {
 			for _, n := range nodes[:2] {
 				n.(*memory.Node).SetDown(err)
@@ -271,13 +260,9 @@ func TestLeaseThatIsLostIsAnErrorWithTheExtensionsThatFailed(t *testing.T) {
 func TestWithoutACallersSpanRequestAndLeaseAreRootsWithALink(t *testing.T) {
 	tr := newTracing(t, memory.Nodes(1), redlatchotel.Options{})
 	lease, err := tr.locks.Lock(t.Context(), "job", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	handle, err := lease.Detach()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wait, hold := find(t, tr.spans.GetSpans(), "lock job"), find(t, tr.spans.GetSpans(), "hold job")
 	if wait.Parent.IsValid() || hold.Parent.IsValid() || len(hold.Links) != 1 || hold.Links[0].SpanContext.SpanID() != wait.SpanContext.SpanID() {
 		t.Errorf("the spans are\n%s", render(tr.spans.GetSpans()))
@@ -306,9 +291,7 @@ func TestHostileNamesGiveAFewSpanNamesOfUTF8(t *testing.T) {
 		})
 		for i := range 50 {
 			lease, err := tr.locks.Lock(t.Context(), fmt.Sprintf("<script>%d\u202e", i), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			lease.Release(t.Context())
 		}
 		names := map[string]bool{}

@@ -23,17 +23,18 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/prom"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
+
+var must = check.Must
 
 // newCollector returns a Collector, and a registry that has it.
 func newCollector(t *testing.T, opts redlatchprom.Options) (*redlatchprom.Collector, *prometheus.Registry) {
 	t.Helper()
 	c, err := redlatchprom.New(&opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	return c, registry
@@ -43,9 +44,7 @@ func newCollector(t *testing.T, opts redlatchprom.Options) (*redlatchprom.Collec
 func newClient(t *testing.T, c observe.Observer) *redlatch.Client {
 	t.Helper()
 	locks, err := redlatch.New(memory.Nodes(3), &redlatch.Options{Observer: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return locks
 }
@@ -53,9 +52,7 @@ func newClient(t *testing.T, c observe.Observer) *redlatch.Client {
 func mustLock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
 	l, err := c.Lock(t.Context(), name, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -64,9 +61,7 @@ func mustLock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockO
 func values(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {
@@ -164,13 +159,9 @@ func TestEveryEndOfARequestAndOfALeaseIsCounted(t *testing.T) {
 		defer cancel()
 		locks.Lock(ctx, "job", nil)
 		handle, err := lease.Detach()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		attached, err := locks.Attach(t.Context(), handle)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want(t, registry, map[string]float64{"lock_held{name=job}": 1, "lock_acquired_total{name=job}": 1})
 		attached.Release(t.Context())
 		mustLock(t, locks, "job", redlatch.LockOptions{NoKeepAlive: true})
@@ -265,9 +256,7 @@ func TestHostileNamesGiveMetricsThatParse(t *testing.T) {
 			text := exposition(t, registry)
 			parser := expfmt.NewTextParser(model.UTF8Validation)
 			families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			checkLabels(t, families)
 			promtool(t, text, "check", "metrics")
 		})
@@ -278,9 +267,7 @@ func TestHostileNamesGiveMetricsThatParse(t *testing.T) {
 func exposition(t *testing.T, registry prometheus.Gatherer) []byte {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var text bytes.Buffer
 	for _, f := range families {
 		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {

@@ -196,10 +196,3 @@ func (s *server) rules(t *testing.T) (all []rule) {
 	}
 	return all
 }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

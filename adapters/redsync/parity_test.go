@@ -21,15 +21,11 @@ func exported(t *testing.T, dir string) map[string]string {
 	files := token.NewFileSet()
 	//lint:ignore SA1019 build tags do not matter here
 	parsed, err := parser.ParseDir(files, dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := map[string]string{}
 	note := func(name string, declaration ast.Node) {
 		var text bytes.Buffer
-		if err := printer.Fprint(&text, files, declaration); err != nil {
-			t.Fatal(err)
-		}
+		must(t, printer.Fprint(&text, files, declaration))
 		names[name] = text.String()
 	}
 	for _, f := range parsed["redsync"].Files {

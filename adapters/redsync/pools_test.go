@@ -55,17 +55,13 @@ var kinds = map[string]func(t testing.TB, addr string) redis.Pool{
 	"goredis v9": func(t testing.TB, addr string) redis.Pool { return goredisPool(t, addr) },
 	"rueidis": func(t testing.TB, addr string) redis.Pool {
 		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(client.Close)
 		return poolrueidis.NewPool(rueidiscompat.NewAdapter(client))
 	},
 	"valkey-go": func(t testing.TB, addr string) redis.Pool {
 		client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{addr}, DisableCache: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(client.Close)
 		return poolvalkey.NewPool(valkeycompat.NewAdapter(client))
 	},
@@ -97,9 +93,7 @@ func TestNodeOverEveryPoolConforms(t *testing.T) {
 			nodetest.Run(t, nodetest.Harness{
 				Open: func(t testing.TB) (a, b redlatch.Node) {
 					nodes, err := redsync.PoolNodes([]redis.Pool{pool(t, server.Addr()), pool(t, server.Addr())})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					return nodes[0], nodes[1]
 				},
 			})

@@ -79,9 +79,7 @@ func theirTests(t testing.TB) (files map[string]string, tests []string) {
 	files = map[string]string{}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		files[filepath.Base(path)] = string(text)
 		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
 			tests = append(tests, m[1])
@@ -119,14 +117,10 @@ func adapt(t testing.TB, name, text string) string {
 func overlay(t testing.TB) string {
 	t.Helper()
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	replace := map[string]string{}
 	ours, err := filepath.Glob(filepath.Join(here, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range ours {
 		replace[path] = ""
 	}
@@ -137,19 +131,13 @@ func overlay(t testing.TB) string {
 			continue
 		}
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 		replace[filepath.Join(here, "theirs_"+name)] = path
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(list, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(list, text, 0o644))
 	return list
 }
 
@@ -209,9 +197,7 @@ func results(out []byte) (passed map[string]bool, said string) {
 // TestReadmeListsEveryTestOfRedsync keeps the table in README.md complete.
 func TestReadmeListsEveryTestOfRedsync(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, tests := theirTests(t)
 	for name := range leftOut {
 		if !slices.Contains(tests, name) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchtusd "github.com/redlatch/redlatch/adapters/tusd"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
@@ -29,12 +30,7 @@ import (
 
 const patience = 30 * time.Second
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = check.Must
 
 // receive returns what a channel has.
 func receive[T any](t testing.TB, what string, from <-chan T) (got T) {

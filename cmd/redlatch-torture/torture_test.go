@@ -15,28 +15,25 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/test/chaos"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/snippets"
 )
 
+var must = check.Must
+
 // bare returns redlatch-torture with nothing in its PATH but the named programs.
 func bare(t testing.TB, programs []string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("redlatch-torture")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	for _, name := range programs {
 		program, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.Symlink(program, filepath.Join(dir, name)))
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), "PATH="+dir)
@@ -98,9 +95,7 @@ func TestTortureHoldsAndKeepsItsHistory(t *testing.T) {
 		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
 	text, err := os.ReadFile(keep)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	for _, want := range []string{`"family":`, `"kind":"got"`, `"was":`} {
 		if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, want) }) {
@@ -146,12 +141,8 @@ func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		cmd := exec.Command("redlatch-torture", "--for", "1m", "--clients", "2", "-n", "3", "--faults", "kill,pause")
 		stderr, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		t.Cleanup(func() { cmd.Process.Kill() })
 		var children []int
 		if !poll.Holds(poll.Patience, func() bool { children = childrenOf(cmd.Process.Pid); return len(children) == 5 }) {
@@ -186,9 +177,7 @@ func childrenOf(parent int) (children []int) {
 // redlatch-torture that the documentation shows.
 func TestCommandLinesOfTheDocumentationAreUnderstood(t *testing.T) {
 	blocks, err := snippets.Blocks("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := 0
 	for _, b := range blocks {
 		_, script := snippets.Script(b)

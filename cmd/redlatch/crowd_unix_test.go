@@ -31,9 +31,7 @@ const crowdSize = 100
 func buildCommand(t testing.TB) string {
 	t.Helper()
 	path, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -68,9 +66,7 @@ func (c *crowd) start(i int) {
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+c.dir, "REDLATCH_NODES=local")
 	stderr := new(bytes.Buffer)
 	cmd.Stderr = stderr
-	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, cmd.Start())
 	c.t.Cleanup(func() { cmd.Process.Kill() })
 	c.done.Go(func() {
 		if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
@@ -90,9 +86,7 @@ func (c *crowd) finish(n int) (order []int) {
 		c.t.Error(f)
 	}
 	log, err := os.ReadFile(filepath.Join(c.dir, "log"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	if len(lines) != 2*n {
 		c.t.Errorf("%d lines in the log, want two for each of %d runs", len(lines), n)
@@ -123,9 +117,7 @@ func (c *crowd) hold() (release func()) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.t.Cleanup(func() { cmd.Process.Kill() })
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(c.dir, "held")); return err == nil }) {
 		c.t.Fatal("the holder did not start")
@@ -161,18 +153,14 @@ func (c *crowd) standInLine(n int) {
 	t.Helper()
 	release := c.hold()
 	file, err := sqlite.Open(filepath.Join(c.dir, "redlatch", "locks.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	for i := range n {
 		c.start(i)
 		// The next one is started when this one is in the node queue.
 		if !poll.Holds(poll.Patience, func() bool {
 			l, err := file.Look(t.Context(), "job")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return l.Waiting > i
 		}) {
 			t.Fatalf("run %d does not stand in line", i)

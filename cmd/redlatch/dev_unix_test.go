@@ -27,12 +27,8 @@ func startDev(t testing.TB, args ...string) (cmd *exec.Cmd, nodes []string, pids
 	cmd = exec.Command("redlatch", append([]string{"dev", "-o", "json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
 	var said struct {
@@ -183,9 +179,7 @@ func TestDevRefusesBadInput(t *testing.T) {
 	}
 	// Nothing is installed; the error names what is missing.
 	path, err := exec.LookPath("redlatch")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bare := exec.Command(path, "dev")
 	bare.Env = []string{"PATH=" + t.TempDir()}
 	out, err := bare.CombinedOutput()

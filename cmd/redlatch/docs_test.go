@@ -17,9 +17,7 @@ import (
 // of ours that the documentation shows: verb, flags, their values, arguments.
 func TestCommandLinesOfTheDocumentationAreUnderstood(t *testing.T) {
 	blocks, err := snippets.Blocks("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := 0
 	for _, b := range blocks {
 		_, script := snippets.Script(b)
@@ -98,9 +96,7 @@ func understand(args []string) error {
 // described for those who configure them.
 func TestDocumentationNamesEveryMetricAndEvent(t *testing.T) {
 	text, err := os.ReadFile("../../docs/command.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var words []string
 	for _, g := range gauges {
 		name := metricPrefix + g.name
@@ -112,9 +108,7 @@ func TestDocumentationNamesEveryMetricAndEvent(t *testing.T) {
 	words = append(append(words, outcomes...), lostCauses...)
 	for _, file := range []string{"held.go", "report.go", "run.go", "lock.go"} {
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range regexp.MustCompile(`\.event\(\S+ "([a-z]+)"`).FindAllStringSubmatch(string(source), -1) {
 			words = append(words, m[1])
 		}
@@ -134,9 +128,7 @@ func TestDocumentationNamesEveryMetricAndEvent(t *testing.T) {
 // fires.
 func TestAlertsUseMetricsThatExist(t *testing.T) {
 	text, err := os.ReadFile("../../examples/alerts/jobs.rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found := regexp.MustCompile(metricPrefix+`[a-z_]+`).FindAllString(string(text), -1)
 	for _, name := range found {
 		if !slices.ContainsFunc(gauges, func(g struct{ name, over, help string }) bool { return metricPrefix+g.name == name }) {

@@ -79,9 +79,7 @@ func TestFlagsThatDoctorNamesExist(t *testing.T) {
 	seen := 0
 	for _, file := range []string{"doctor.go", "../../admin/examine.go", "../../admin/change.go", "../../internal/runner/guard.go", "../../store/redis/examine.go", "../../store/sqlite/examine.go"} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, found := range regexp.MustCompile(`[ ":]--([a-z][a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
 			if seen++; !known[found[1]] {
 				t.Errorf("%s names --%s, and no command has it", file, found[1])

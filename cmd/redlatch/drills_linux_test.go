@@ -54,9 +54,7 @@ func TestDrillsShowWhatTheDocumentationSays(t *testing.T) {
 	t.Parallel()
 	servertest.Need(t)
 	blocks, err := snippets.Blocks("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	drills := 0
 	for _, b := range blocks {
 		if b.File != "docs/operations.md" || b.Lang != "console" {

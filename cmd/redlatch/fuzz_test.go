@@ -58,9 +58,7 @@ func FuzzSettingsFiles(f *testing.F) {
 		path := filepath.Join(t.TempDir(), "config")
 		t.Setenv(configVariable, path)
 		for _, content := range []string{text, text + "\npassword-file = " + secret, text + "\n" + secret} {
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(content), 0o600))
 			file, err := readSettings()
 			if err != nil {
 				if shown := usage(t, err); strings.Contains(shown, secret) || !strings.Contains(shown, path) {
@@ -77,9 +75,7 @@ func FuzzSettingsFiles(f *testing.F) {
 				}
 				again.WriteString(key + "=" + value + "\n")
 			}
-			if err := os.WriteFile(path, []byte(again.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(again.String()), 0o600))
 			second, err := readSettings()
 			if err != nil || len(second.values) != len(file.values) {
 				t.Fatalf("%q was written as %q, and that is %v, %v", content, again.String(), second, err)
@@ -139,9 +135,7 @@ func FuzzPasswords(f *testing.F) {
 		}
 		alone(t)
 		path := filepath.Join(t.TempDir(), "password")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		password, err := (&nodeFlags{passwordFile: path}).password()
 		if err != nil {
 			usage(t, err)

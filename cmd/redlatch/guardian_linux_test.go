@@ -29,17 +29,11 @@ func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir, "PASSWORD=hunter2")
 	cmd.Dir = dir
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }) {
 		t.Fatal("CMD did not start")
@@ -48,9 +42,7 @@ func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
 	guard := fmt.Sprintf("/proc/%d/", guardianPid(cmd.Process.Pid))
 	for fd := range 3 {
 		users, err := os.Readlink(fmt.Sprint(proc, "fd/", fd))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if its, err := os.Readlink(fmt.Sprint(guard, "fd/", fd)); err != nil || its == users {
 			t.Errorf("descriptor %d of the guardian is %q (%v), and the user's is %q", fd, its, err, users)
 		}
@@ -113,12 +105,8 @@ func TestPipelineEndsWithItsCommand(t *testing.T) {
 	cmd := exec.Command("redlatch", "run", "--ttl", "3s", "job", "--", "sh", "-c", `trap "" TERM; echo $$; exec >&- 2>&-; while :; do sleep 0.02; done`)
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	var pid int
 	if _, err := fmt.Fscan(stdout, &pid); err != nil {
@@ -148,9 +136,7 @@ func TestKilledAtAnyMomentLeavesNothingRunning(t *testing.T) {
 		cmd := exec.Command(path, "run", "--ttl", "2s", fmt.Sprint("job", i), "--",
 			"sh", "-c", "sleep "+marker+" & sleep "+marker+" & wait")
 		cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		// CMD begins after some ten milliseconds.
 		time.Sleep(5*time.Millisecond + time.Duration(i)*300*time.Microsecond)
 		cmd.Process.Kill()

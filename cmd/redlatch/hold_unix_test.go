@@ -23,9 +23,7 @@ func holdJob(t testing.TB) (dir string, release func()) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { cmd.Process.Kill() })
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
 		t.Fatal("the holder did not start")

@@ -80,16 +80,12 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	abc := strings.Join(servertest.Addresses(servers[:3]), ",")
 	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
 	nodes, err := direct.Nodes(servers[0].URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer nodes[0].Close()
 	_, err = nodes[0].Do(context.Background(), node.Request{Op: node.OpMark, Mark: node.MarkBar, Guard: &node.Guard{
 		Membership: "0123456789abcdef", Nodes: "a b d", MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if code, _, stderr := command(t, "run", "-n", "--nodes", abc, "job", "--", "true"); code != 0 {
 		t.Errorf("run with the old membership, of which two are left: exit %d, %s", code, stderr)
 	}

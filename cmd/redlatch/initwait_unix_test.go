@@ -22,13 +22,9 @@ var brief = []string{"--max-ttl", "10s", "--window", "1s"}
 func briefClient(t testing.TB, servers []*servertest.Server) *redlatch.Client {
 	t.Helper()
 	nodes, err := direct.Nodes(servertest.Addresses(servers)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := redlatch.New(nodes, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Second, TokenWindow: time.Second}, NodeTimeout: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -50,9 +46,7 @@ func TestHintAfterALossOfAllDataLeadsToNoSecondHolder(t *testing.T) {
 	servers := servertest.Redis(t, 3)
 	declareNew(t, servers, brief...)
 	first, err := briefClient(t, servers).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: 10 * time.Second, NoKeepAlive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	restartEmpty(servers)
 	second := briefClient(t, servers)
 	_, err = second.TryLock(context.Background(), "job", nil)
@@ -66,9 +60,7 @@ func TestHintAfterALossOfAllDataLeadsToNoSecondHolder(t *testing.T) {
 	args := append(append(hint[1:], "--nodes", strings.Join(servertest.Addresses(servers), ",")), brief...)
 	out, err := exec.Command("redlatch", args...).CombinedOutput()
 	t.Logf("the hint is %q, and says:\n%s", hint, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, err := second.TryLock(context.Background(), "job", nil)
 	if left := first.Remaining(); err == nil && left > 0 {
 		t.Fatalf("two holders: the hint was followed, and the first lock is valid for %v", left)

@@ -46,9 +46,7 @@ func TestCtrlCEndsALoopOfRuns(t *testing.T) {
 				// script.
 				line = strings.Replace(line, ":", `[ -e "$0" ]`, 1)
 				script := filepath.Join(t.TempDir(), "loop")
-				if err := os.WriteFile(script, []byte(line+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(script, []byte(line+"\n"), 0o600))
 				line = c.shell + " " + script
 			}
 			term.types(line + "\n")

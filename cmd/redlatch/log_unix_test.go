@@ -90,9 +90,7 @@ func TestLogOfARunHasEveryStep(t *testing.T) {
 func jsonText(t testing.TB, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -138,9 +136,7 @@ func TestLogOfAWaitNamesTheHolderAndThePlace(t *testing.T) {
 	if lines[0]["place"] != 1.0 || lines[0]["waited_ms"] == nil || lines[1]["exit"] != 75.0 || lines[1].text("reason") != "held" {
 		t.Errorf("%s", waited)
 	}
-	if err := os.WriteFile(end, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(end, nil, 0o600))
 	if code := exitCode(t, holder.Wait()); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -239,9 +235,7 @@ func TestLogHasForwardedSignals(t *testing.T) {
 	cmd := exec.Command("redlatch", "run", "--log-format", "json", "--nodes", "sqlite:"+started+".db", "job", "--", "sh", "-c", `exec 2>/dev/null; trap "exit 9" USR1; echo >"$0"; while :; do sleep 0.01; done`, started)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	defer cmd.Process.Kill()
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatal("CMD was not started")
@@ -260,9 +254,7 @@ func TestStderrIsTheLogAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config")
-	if err := os.WriteFile(config, []byte("log-format = json\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte("log-format = json\n"), 0o600))
 	inFile, inEnvironment := "REDLATCH_CONFIG="+config, "REDLATCH_LOG_FORMAT=json"
 	for _, c := range []struct {
 		env  string

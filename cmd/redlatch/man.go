@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// newMan writes the manual pages. It is for packagers, and so is hidden.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",

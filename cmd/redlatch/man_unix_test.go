@@ -43,9 +43,7 @@ func TestEveryCommandAndFlagIsInItsManualPage(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	root, err := os.ReadFile(filepath.Join(dir, "redlatch.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, cmd := range everyCommand() {
 		path := filepath.Join(dir, pageName(cmd)+".1")
 		source, err := os.ReadFile(path)
@@ -80,9 +78,7 @@ func TestManualPagesShowTextsAsTheyAre(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.1")
 	odd := `a\nb -- 'c' ` + "`d` ~e ^f"
 	page := ".TH X 1\n.SH NAME\nx \\- y\n.SH DESCRIPTION\n.nf\n" + escape(odd+"\n.g\n'h") + "\n.fi\n"
-	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(page), 0o600))
 	shown := render(t, path)
 	for _, line := range []string{odd, ".g", "'h"} {
 		if !strings.Contains(shown, line) {
@@ -105,9 +101,7 @@ func render(t *testing.T, path string) string {
 		return out.String()
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ga`, "`", `\(ti`, "~", `\(ha`, "^", `\e`, `\`, `\&`, "").Replace(string(text))
 }
 

@@ -198,13 +198,13 @@ func (m *runMetrics) noteNodes(t *task) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), waitRefresh)
 	defer cancel()
-	_, errs := inspect(ctx, t.nodes, t.names[0])
+	answers := inspect(ctx, t.nodes, t.names[0])
 	out := map[string]bool{}
 	for _, n := range admin.New(t.client).Quarantined() {
 		out[n.Node] = true
 	}
 	for i, node := range nodeNames(t.nodes) {
-		m.set("node_up", bit(errs[i] == nil), "node", node)
+		m.set("node_up", bit(answers[i].Err == nil), "node", node)
 		m.set("node_quarantined", bit(out[node]), "node", node)
 	}
 }

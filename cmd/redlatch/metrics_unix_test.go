@@ -28,18 +28,14 @@ func checkMetrics(t testing.TB, path string) map[string]string {
 		t.Fatal("this test needs promtool: install prometheus with the system's package manager, or run make deps")
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	check := exec.Command(tool, "check", "metrics")
 	check.Stdin = bytes.NewReader(text)
 	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("promtool: %v, %s\n%s", err, out, text)
 	}
 	values, err := textfile.Read(path, metricPrefix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return values
 }
 
@@ -107,9 +103,7 @@ func TestMetricsSayHowARunEnded(t *testing.T) {
 	dir := t.TempDir()
 	file, state := filepath.Join(dir, "job.prom"), filepath.Join(dir, "locks.db")
 	holder := exec.Command("redlatch", "run", "--nodes", "sqlite:"+state, "taken", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, filepath.Join(dir, "held"))
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, holder.Start())
 	t.Cleanup(func() { holder.Process.Signal(syscall.SIGTERM); holder.Wait() })
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
 		t.Fatal("the holder did not start")
@@ -168,9 +162,7 @@ func TestMetricsOfAWaitThatIsInterrupted(t *testing.T) {
 	file := filepath.Join(dir, "job.prom")
 	waiter := exec.Command("redlatch", "run", "-q", "--metrics", file, "job", "--", "true")
 	waiter.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
-	if err := waiter.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, waiter.Start())
 	defer waiter.Process.Kill()
 	if !poll.Holds(poll.Patience, func() bool {
 		values, _ := textfile.Read(file, metricPrefix)
@@ -230,13 +222,9 @@ func TestMetricsThatCannotBeWrittenAreAnErrorBeforeCMD(t *testing.T) {
 	dir := t.TempDir()
 	state, ran := filepath.Join(dir, "locks.db"), filepath.Join(dir, "ran")
 	script := filepath.Join(dir, "script.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho precious\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, []byte("#!/bin/sh\necho precious\n"), 0o700))
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	for _, verb := range []string{"run", "lead"} {
 		for name, file := range map[string]string{
 			"no folder": filepath.Join(dir, "none", "job.prom"), "a folder": dir, "a file of others": script, "a pipe": pipe, "a file as the folder": filepath.Join(script, "job.prom"),
@@ -261,9 +249,7 @@ func TestMetricsThatCannotBeWrittenAtTheEndLeaveTheExitStatus(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "metrics")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(folder, 0o700))
 	file, state := filepath.Join(folder, "job.prom"), filepath.Join(dir, "locks.db")
 	code, _, stderr := command(t, "run", "--nodes", "sqlite:"+state, "--metrics", file, "job", "--", "sh", "-c", `rm -r "$0"; exit 5`, folder)
 	if code != 5 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "could not be written at the end, and is out of date") {
@@ -280,23 +266,17 @@ func TestMetricsThatBecomeUnwritableDuringTheWaitAreAnErrorBeforeCMD(t *testing.
 	t.Parallel()
 	dir, release := holdJob(t)
 	folder := filepath.Join(dir, "metrics")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(folder, 0o700))
 	file, ran := filepath.Join(folder, "job.prom"), filepath.Join(dir, "ran")
 	var stderr bytes.Buffer
 	waiter := exec.Command("redlatch", "run", "-q", "--once", "monday", "--metrics", file, "job", "--", "touch", ran)
 	waiter.Env, waiter.Stderr = append(os.Environ(), "REDLATCH_STATE_DIR="+dir), &stderr
-	if err := waiter.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, waiter.Start())
 	defer waiter.Process.Kill()
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(file); return err == nil }) {
 		t.Fatal("the file was not written before the wait")
 	}
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(folder))
 	release()
 	if code := exitCode(t, waiter.Wait()); code != exitCannotCreate || !strings.Contains(stderr.String(), "CMD was not run") {
 		t.Errorf("exit %d, %s", code, stderr.String())
@@ -317,9 +297,7 @@ func TestLeaderGoesOnWithoutItsMetrics(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "metrics")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(folder, 0o700))
 	var stderr bytes.Buffer
 	lead := exec.Command("redlatch", "lead", "--nodes", "sqlite:"+filepath.Join(dir, "locks.db"), "--max-hold", "1s", "--metrics", filepath.Join(folder, "app.prom"), "app", "--",
 		"sh", "-c", `rm -rf "$0"; echo >>"$1"; test $(wc -l <"$1") -ge 3 || exec sleep 1000`, folder, filepath.Join(dir, "terms"))

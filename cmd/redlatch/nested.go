@@ -51,13 +51,12 @@ func nested(name string, nodes []redlatch.Node) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), nestedLimit)
 	defer cancel()
-	replies, errs := inspect(ctx, nodes, name)
 	votes := map[string]int{}
-	for i, n := range nodes {
-		if errs[i] != nil || replies[i].Status != node.Held {
+	for i, a := range inspect(ctx, nodes, name) {
+		if a.Err != nil || a.Reply.Status != node.Held {
 			continue
 		}
-		for _, value := range valuesOn(ctx, n, name, replies[i]) {
+		for _, value := range valuesOn(ctx, nodes[i], name, a.Reply) {
 			votes[value]++
 		}
 	}

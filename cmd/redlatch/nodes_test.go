@@ -17,16 +17,10 @@ func names(t *testing.T, args ...string) []string {
 	f := &nodeFlags{}
 	cmd := &cobra.Command{Use: "test", RunE: func(*cobra.Command, []string) error { return nil }}
 	f.register(cmd.Flags(), nil)
-	if err := cmd.ParseFlags(args); err != nil {
-		t.Fatal(err)
-	}
-	if err := applySettings(cmd, &reporter{w: io.Discard}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.ParseFlags(args))
+	must(t, applySettings(cmd, &reporter{w: io.Discard}))
 	nodes, err := f.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer closeAll(nodes)
 	var names []string
 	for _, n := range nodes {
@@ -68,9 +62,7 @@ func TestNodesComeFromFlagsThenEnvironmentThenTheFile(t *testing.T) {
 func TestNodesAreClosedWhenOneCannotBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	blocked := filepath.Join(dir, "file")
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(blocked, nil, 0o600))
 	nodes, err := openNodes([]string{"sqlite:" + filepath.Join(dir, "a.db"), "redis://a:1", "sqlite:" + filepath.Join(blocked, "b.db")}, "")
 	if err == nil {
 		closeAll(nodes)

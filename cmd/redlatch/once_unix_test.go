@@ -23,9 +23,7 @@ func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
 	}
 	servers[0].Kill()
 	servers[2].Kill()
-	if err := os.WriteFile(end, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(end, nil, 0o600))
 	code := exitCode(t, cmd.Wait())
 	if text := stderr.String(); code != exitLost || !strings.Contains(text, `"event":"unmarked","name":"job","once":"monday","ran":true,"exit":79`) ||
 		!strings.Contains(text, "may run again") {

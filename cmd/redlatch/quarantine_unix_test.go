@@ -111,9 +111,7 @@ func TestPostgresLineOfTheREADMEWorksAsPrinted(t *testing.T) {
 	t.Parallel()
 	server := servertest.OwnPostgreSQL(t)
 	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	line := regexp.MustCompile(`(?m)^redlatch run .*postgres://.*$`).FindString(string(readme))
 	if line == "" {
 		t.Fatal("README.md has no line with PostgreSQL")
@@ -121,9 +119,7 @@ func TestPostgresLineOfTheREADMEWorksAsPrinted(t *testing.T) {
 	address := regexp.MustCompile(`postgres://\S+`)
 	line = address.ReplaceAllLiteralString(line, "'"+server.DSN()+"'")
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "report.sh"), []byte("#!/bin/sh\necho reported with $REDLATCH_TOKEN\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "report.sh"), []byte("#!/bin/sh\necho reported with $REDLATCH_TOKEN\n"), 0o700))
 	for _, first := range []bool{true, false} {
 		var stdout, stderr strings.Builder
 		cmd := exec.Command("sh", "-c", line)

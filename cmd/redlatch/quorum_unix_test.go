@@ -36,9 +36,7 @@ func run(t testing.TB, servers []*servertest.Server, args ...string) (*exec.Cmd,
 	stderr := new(bytes.Buffer)
 	cmd.Stderr = stderr
 	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	return cmd, stderr
 }
@@ -202,9 +200,7 @@ func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
 		t.Fatal("the holder did not start")
 	}
 	garbage := filepath.Join(t.TempDir(), "garbage")
-	if err := os.WriteFile(garbage, []byte("no program"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(garbage, []byte("no program"), 0o700))
 	for _, c := range []struct {
 		want int
 		says string

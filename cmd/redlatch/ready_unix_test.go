@@ -95,18 +95,12 @@ func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
 	declareNew(t, servers, shortBounds...)
 	addresses := servertest.Addresses(servers)
 	all, err := direct.Nodes(addresses...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := redlatch.New(all, &redlatch.Options{NodeTimeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	l, err := client.Lock(context.Background(), "held throughout", &redlatch.LockOptions{TTL: 3 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, s := range servers {
 		s.Kill()
 		s.Restart()

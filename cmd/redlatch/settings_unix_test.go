@@ -17,17 +17,11 @@ func TestPasswordsComeFromFileOrEnvironmentAndAreNotShown(t *testing.T) {
 	const secret = `p/w@?#:,%20 "x`
 	server := servertest.Redis(t, 1, "--requirepass", secret)[0]
 	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte(secret+"\r\nsecond line\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(secret+"\r\nsecond line\n"), 0o600))
 	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"\n"), 0o644))
 	stale := config + "-stale"
-	if err := os.WriteFile(stale, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"-missing\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(stale, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"-missing\n"), 0o644))
 	for _, c := range []struct {
 		name string
 		env  []string

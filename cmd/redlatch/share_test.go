@@ -14,9 +14,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
+
+var must = check.Must
 
 // memoryNodes returns nodes in memory, which close with nobody.
 func memoryNodes(n int) []redlatch.Node {
@@ -30,9 +33,7 @@ func memoryNodes(n int) []redlatch.Node {
 func clientOn(t *testing.T, nodes []redlatch.Node, label string) *redlatch.Client {
 	t.Helper()
 	c, err := redlatch.New(nodes, &redlatch.Options{Label: label})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -43,9 +44,7 @@ func locked(t *testing.T, nodes []redlatch.Node, opts redlatch.LockOptions, labe
 	var all []*redlatch.Lease
 	for _, label := range labels {
 		l, err := clientOn(t, nodes, label).Lock(t.Context(), "res", &opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, l)
 		for _, n := range nodes { // the last one may still be asked
 			if !slices.Contains(valuesSoon(n, partsOf(l).Value), partsOf(l).Value) {
@@ -94,9 +93,7 @@ func waitFor(t *testing.T, nodes []redlatch.Node, opts redlatch.LockOptions, lab
 func shown(t *testing.T, nodes []redlatch.Node) *admin.LockState {
 	t.Helper()
 	s, err := admin.New(clientOn(t, nodes, "operator")).Show(t.Context(), "res")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -118,15 +115,11 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 	s := shown(t, nodes)
 
 	var out bytes.Buffer
-	if err := writeLocks(&out, &reporter{format: "text"}, []admin.LockState{*s}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeLocks(&out, &reporter{format: "text"}, []admin.LockState{*s}))
 	wantLines(t, "ls", out.String(), `res +held +3 readers: \S+/one, … +20.* ago\) +\S+s +2 +3/3`)
 
 	out.Reset()
-	if err := writeState(&out, s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeState(&out, s))
 	wantLines(t, "show", out.String(),
 		`state +held: 3 readers`,
 		`holder +\S+/one, a reader, since 20\S+ \(\d+s ago\), expires in \S+s unless extended, on 3 of 3 nodes`,
@@ -139,9 +132,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 		`memory:1 +\S+/one and 2 more +\S+s +\d{16} +\d{16} +2`)
 
 	text, err := json.Marshal(stateJSON(s, true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantLines(t, "JSON", string(text),
 		`\{"name":"res","state":"held","holders":\[\{"owner":"\S+/one","kind":"lease","token":"\d{16}","shared":true,"holders":3,"since":"20[^"]*Z",.*`,
 		`.*"waiters":\[\{"owner":"\S+/writer","since":"20[^"]*Z","nodes":3\},\{"owner":"\S+/late","shared":true,"since":.*`,
@@ -155,12 +146,8 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 		`Break it for all 3 holders\? \[y/N\] `)
 	out.Reset()
 	report, err := admin.New(clientOn(t, nodes, "operator")).Break(t.Context(), "res", &admin.BreakOptions{Seen: s.Seen()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeBreak(&out, &reporter{format: "text"}, "res", s, report, true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, writeBreak(&out, &reporter{format: "text"}, "res", s, report, true))
 	wantLines(t, "break", out.String(),
 		`"res" is broken on 3 of 3 nodes, for 3 holders: \S+/one, \S+/two, \S+/three; the next token is above \d{16}`)
 }
@@ -172,9 +159,7 @@ func TestSlotsAreListedAndShown(t *testing.T) {
 	waitFor(t, nodes, redlatch.LockOptions{Slots: 3}, "next")
 	s := shown(t, nodes)
 	var out bytes.Buffer
-	if err := errors.Join(writeLocks(&out, &reporter{format: "text"}, []admin.LockState{*s}), writeState(&out, s)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(writeLocks(&out, &reporter{format: "text"}, []admin.LockState{*s}), writeState(&out, s)))
 	wantLines(t, "ls and show", out.String(),
 		`res +held +2 of 3 slots: \S+/one, … +20.* ago\) +\S+s +2 +1/1`,
 		`state +held: 2 of 3 slots`,
@@ -183,17 +168,13 @@ func TestSlotsAreListedAndShown(t *testing.T) {
 		`  1\. +\S+/whole, for the whole lock, since .*`,
 		`  2\. +\S+/next, for one of 3 slots, since .*`)
 	text, err := json.Marshal(stateJSON(s, true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantLines(t, "JSON", string(text),
 		`.*"owner":"\S+/one","kind":"lease","token":"\d{16}","slots":3,"slot":0,"holders":2,"since".*`,
 		`.*"owner":"\S+/next","slots":3,"since":.*`)
 
 	// One holder reads well too.
-	if err := leases[0].Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, leases[0].Release(t.Context()))
 	alone := shown(t, nodes)
 	if got := columnText(alone.Holders[0]); !strings.HasPrefix(got, "1 of 3 slots: ") || !strings.HasSuffix(got, "/two") {
 		t.Errorf("a single slot is listed as %q", got)

@@ -64,13 +64,9 @@ func firstOutput(b *testing.B, env, args []string) time.Duration {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Stderr = env, os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, cmd.Start())
 	_, err = out.Read(make([]byte, 2))
 	took := time.Since(start)
 	if failed := cmd.Wait(); err != nil || failed != nil {

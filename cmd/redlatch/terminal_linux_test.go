@@ -30,29 +30,21 @@ type console struct {
 func onTerminal(t testing.TB, args ...string) *console {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { master.Close() })
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer slave.Close()
 	c := &console{t: t, keyboard: master, cmd: exec.Command(args[0], args[1:]...)}
 	c.cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+t.TempDir(), "PS1=ready> ", "TERM=dumb")
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.cmd.Start())
 	t.Cleanup(func() { c.cmd.Process.Kill() })
 	go func() {
 		buf := make([]byte, 1024)

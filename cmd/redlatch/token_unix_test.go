@@ -21,9 +21,7 @@ func TestTokensSurviveTheShellExactly(t *testing.T) {
 			cmd := exec.Command("sh", "-c", `echo "$REDLATCH_TOKEN" "$((REDLATCH_TOKEN))" "$((REDLATCH_TOKEN - 1 + 1))"`)
 			cmd.Env = []string{"REDLATCH_TOKEN=" + strconv.FormatUint(uint64(token), 10)}
 			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, text := range strings.Fields(string(out)) {
 				if back, err := node.ParseToken(text); err != nil || back != token {
 					t.Errorf("%d came back as %q, %v", token, text, err)

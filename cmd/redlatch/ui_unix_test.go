@@ -45,12 +45,8 @@ func servePage(t *testing.T, args ...string) *servedPage {
 	p.cmd = exec.Command("redlatch", append([]string{"ui", "-o", "json"}, args...)...)
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.cmd.Start())
 	t.Cleanup(func() { p.cmd.Process.Kill() })
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	var event struct{ Event, URL string }
@@ -67,21 +63,15 @@ func servePage(t *testing.T, args ...string) *servedPage {
 func (p *servedPage) get(path string, change ...func(*http.Request)) (int, string) {
 	p.t.Helper()
 	req, err := http.NewRequest(http.MethodGet, p.url+path, nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	for _, c := range change {
 		c(req)
 	}
 	resp, err := p.client.Do(req)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return resp.StatusCode, string(body)
 }
 
@@ -122,17 +112,13 @@ func TestUIOffLoopbackNeedsAPasswordAndTLS(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	password, short := write("password", "correct horse\n"), write("short", "hunter2\n")
 	cert, key := selfSigned(t, dir)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer taken.Close()
 	for _, c := range []struct {
 		args []string
@@ -232,22 +218,14 @@ func TestUIShowsNoPassword(t *testing.T) {
 func selfSigned(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "locks"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
 	return filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newMan writes the manual pages. It is for packagers, and so is hidden.
 func newVersion(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",

@@ -140,36 +140,28 @@ func (w *waiting) look(ctx context.Context) waitView {
 	if v.outage != "" {
 		return v
 	}
-	replies, errs := inspect(ctx, w.nodes, v.name)
-	votes := map[string]int{}
-	for i, r := range replies {
-		if errs[i] != nil {
+	answers := inspect(ctx, w.nodes, v.name)
+	for _, a := range answers {
+		if a.Err != nil {
 			v.silent++
-			continue
-		}
-		key := r.Status.String() + r.Value
-		if votes[key]++; votes[key] <= votes[""] {
-			continue
-		}
-		if h := redlatch.HoldersOf(node.Result{Reply: r}); len(h) > 0 {
-			votes[""], v.holders = votes[key], h
-			v.holders[0].Nodes = votes[key]
 		}
 	}
+	all := redlatch.HoldersOf(answers...)
+	v.holders = all[:min(len(all), 1)]
 	return v
 }
 
 // inspect asks every node about a lock.
-func inspect(ctx context.Context, nodes []redlatch.Node, name string) ([]node.Reply, []error) {
-	replies, errs := make([]node.Reply, len(nodes)), make([]error, len(nodes))
+func inspect(ctx context.Context, nodes []redlatch.Node, name string) []node.Result {
+	answers := make([]node.Result, len(nodes))
 	var asked sync.WaitGroup
 	for i, n := range nodes {
 		asked.Go(func() {
-			replies[i], errs[i] = n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
+			answers[i].Reply, answers[i].Err = n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
 		})
 	}
 	asked.Wait()
-	return replies, errs
+	return answers
 }
 
 // line says what is waited for, in a form that is fit for a terminal: anybody

@@ -142,15 +142,11 @@ func TestWaitingWithoutATerminalSaysSoNowAndThen(t *testing.T) {
 	} {
 		w := &waiter{cmd: exec.Command("redlatch", args...), stderr: filepath.Join(dir, name)}
 		file, err := os.Create(w.stderr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer file.Close()
 		w.cmd.Env = append(os.Environ(), "REDLATCH_NODES=local", "REDLATCH_STATE_DIR="+dir)
 		w.cmd.Stdout, w.cmd.Stderr = &w.stdout, file
-		if err := w.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.cmd.Start())
 		t.Cleanup(func() { w.cmd.Process.Kill() })
 		all[name] = w
 	}

@@ -18,12 +18,8 @@ func TestWatchPrintsAnOutageOnceAndGoesOn(t *testing.T) {
 	nodes := strings.Join(servertest.Addresses(servers), ",")
 	cmd := exec.Command("redlatch", "watch", "--nodes", nodes, "job")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
 	next := func(pattern string) {

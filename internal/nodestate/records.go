@@ -63,7 +63,7 @@ type origin struct {
 
 // origin returns what the marker says about the server's data. A server that
 // restarted, or was flushed, is marked anew.
-func (s *Server) origin(now time.Time, req node.Request) (o origin) {
+func (s *Server) origin(req node.Request) (o origin) {
 	if req.Guard == nil || req.Guard.Off {
 		return o
 	}

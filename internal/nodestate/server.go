@@ -66,7 +66,7 @@ func (s *Server) ApplyTo(e *Entry, now time.Time, req node.Request) (node.Reply,
 			return reply, nil
 		}
 	}
-	reply, wakes := e.apply(now, req, !s.Silent, s.origin(now, req))
+	reply, wakes := e.apply(now, req, !s.Silent, s.origin(req))
 	if req.Guard != nil && !req.Guard.Off && reply.Status == node.Granted {
 		switch {
 		case req.Op == node.OpAcquire:

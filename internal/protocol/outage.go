@@ -115,7 +115,7 @@ func (c *Claim) quarantineDelay(v View) time.Duration {
 			left = append(left, 0)
 		}
 	}
-	ends, _ := QuorumAfter(left, c.cfg.Nodes)
+	ends := QuorumAfter(left, c.cfg.Nodes)
 	poll := max(c.random(v), min(ends/2, quarantinePoll))
 	return min(poll, ends+time.Millisecond+v.Random(c.cfg.RetryDelay/20+time.Millisecond))
 }

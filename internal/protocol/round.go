@@ -13,15 +13,15 @@ import (
 // Quorum returns the smallest majority of n nodes.
 func Quorum(n int) int { return n/2 + 1 }
 
-// QuorumAfter returns when a quorum of n nodes will grant, if that is known: left
-// has the time until it for each node that will. It sorts left.
-func QuorumAfter(left []time.Duration, n int) (time.Duration, bool) {
+// QuorumAfter returns when a quorum of n nodes will grant; 0 if that is not known.
+// left has the time until it for each node that will. It sorts left.
+func QuorumAfter(left []time.Duration, n int) time.Duration {
 	quorum := Quorum(n)
 	if len(left) < quorum {
-		return 0, false
+		return 0
 	}
 	slices.Sort(left)
-	return left[quorum-1], true
+	return left[quorum-1]
 }
 
 // Drift returns the part of a time to live that is not used, because clocks run

@@ -15,10 +15,9 @@ const MaxOwner = 400
 
 // NewValue returns the value of a claim.
 func NewValue(random [valueDigits / 2]byte, owner string) string {
-	b := make([]byte, 0, valueDigits+1+len(owner))
-	b = hex.AppendEncode(b, random[:])
-	b = append(b, ':')
-	return string(append(b, owner...))
+	var digits [valueDigits]byte
+	hex.Encode(digits[:], random[:])
+	return string(digits[:]) + ":" + owner
 }
 
 // OwnerOf returns the owner that a value names, and whether it is the value of

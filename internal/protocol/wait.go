@@ -224,7 +224,7 @@ func (c *Claim) freeIn() (time.Duration, bool) {
 	}
 	// If a quorum is free already it was a split vote, which time does not
 	// resolve.
-	free, _ := QuorumAfter(left, c.cfg.Nodes)
+	free := QuorumAfter(left, c.cfg.Nodes)
 	return free, free > 0
 }
 

@@ -45,47 +45,49 @@ type Attempt struct {
 	cancelled bool
 	armed     protocol.When // when the caller's timer fires
 	reports   []func()      // for the caller's goroutine
-	changed   chan struct{} // done is set, or the timer is to fire earlier
+	changed   chan struct{} // done is set, or the timer is to fire earlier; nil if Run has not begun or is over
 }
 
-// NewAttempt returns the attempt of a caller that has just arrived.
-func (c *Cluster) NewAttempt(ctx context.Context, key string, asker Asker) (*Attempt, error) {
-	_, deadline := ctx.Deadline()
-	return c.newAttempt(ctx, key, asker, protocol.Begin, deadline, func(cfg protocol.Config) protocol.Claim {
-		return protocol.NewClaim(&view{c: c, now: c.clock.Uptime()}, cfg, c.newValue())
-	})
-}
-
-// NewAttach returns the attempt to resume a claim that another process
-// acquired.
-func (c *Cluster) NewAttach(ctx context.Context, key, value string, token node.Token, asker Asker) (*Attempt, error) {
-	return c.newAttempt(ctx, key, asker, protocol.Attach, true, func(cfg protocol.Config) protocol.Claim {
-		return protocol.HeldElsewhere(cfg, value, token)
-	})
-}
-
-func (c *Cluster) newAttempt(ctx context.Context, key string, asker Asker, first protocol.EventKind, deadline bool,
-	core func(protocol.Config) protocol.Claim) (*Attempt, error) {
-	a := &Attempt{c: c, asker: asker, first: first, deadline: deadline, caller: ctx, began: c.clock.Uptime(),
-		mu: new(sync.Mutex), changed: make(chan struct{}, 1)}
-	cfg, marker, err := a.configure()
+// Begin makes a the attempt of a caller that has just arrived.
+func (c *Cluster) Begin(ctx context.Context, a *Attempt, key string, asker Asker) error {
+	_, a.deadline = ctx.Deadline()
+	cfg, marker, err := c.begin(ctx, a, asker, protocol.Begin)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a.newClaim(key, marker, context.WithoutCancel(ctx), core(cfg))
-	return a, nil
+	s := steps.Get().(*step)
+	s.view = view{c, c.clock.Uptime()}
+	a.newClaim(key, marker, ctx, protocol.NewClaim(&s.view, cfg, c.newValue()))
+	steps.Put(s)
+	return nil
+}
+
+// Attach makes a the attempt to resume a claim that another process acquired.
+func (c *Cluster) Attach(ctx context.Context, a *Attempt, key, value string, token node.Token, asker Asker) error {
+	a.deadline = true
+	cfg, marker, err := c.begin(ctx, a, asker, protocol.Attach)
+	if err != nil {
+		return err
+	}
+	a.newClaim(key, marker, ctx, protocol.HeldElsewhere(cfg, value, token))
+	return nil
+}
+
+func (c *Cluster) begin(ctx context.Context, a *Attempt, asker Asker, first protocol.EventKind) (protocol.Config, *node.Guard, error) {
+	a.c, a.asker, a.first, a.caller, a.began, a.mu = c, asker, first, ctx, c.clock.Uptime(), new(sync.Mutex)
+	return a.configure()
 }
 
 // HeldElsewhere returns a claim that another process acquired, to be released.
 func (c *Cluster) HeldElsewhere(ctx context.Context, key, value string, token node.Token, terms Terms, owner Owner) *Claim {
 	cfg, marker := c.config(terms, c.guard.parameters())
-	return &Claim{c: c, key: key, marker: marker, ctx: context.WithoutCancel(ctx), mu: new(sync.Mutex),
+	return &Claim{c: c, key: key, marker: marker, caller: ctx, mu: new(sync.Mutex),
 		core: protocol.HeldElsewhere(cfg, value, token), owner: owner, index: -1}
 }
 
 // newClaim makes the attempt continue with a new claim.
 func (a *Attempt) newClaim(key string, marker *node.Guard, ctx context.Context, core protocol.Claim) *Claim {
-	a.claim = &Claim{c: a.c, key: key, marker: marker, ctx: ctx, mu: a.mu, core: core, attempt: a, owner: a.asker, index: -1}
+	a.claim = &Claim{c: a.c, key: key, marker: marker, caller: ctx, mu: a.mu, core: core, attempt: a, owner: a.asker, index: -1}
 	return a.claim
 }
 
@@ -110,7 +112,7 @@ func (a *Attempt) configure() (protocol.Config, *node.Guard, error) {
 // config returns the configuration of a claim, without the limits of its wait.
 func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Guard) {
 	cfg := terms.Config
-	cfg.Nodes, cfg.Window, cfg.Limit = len(c.members), p.Window, c.limit(node.Request{TTL: terms.TTL})
+	cfg.Nodes, cfg.Window, cfg.Limit = len(c.members), p.Window, c.limit(terms.TTL)
 	cfg.Patience, cfg.RetryDelay = c.patience(), c.cfg.RetryDelay
 	if !c.guard.compares {
 		p = nil
@@ -122,7 +124,7 @@ func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Gua
 func (a *Attempt) Key() string { return a.claim.key }
 
 // Observe sends requests with the values of a context.
-func (a *Attempt) Observe(ctx context.Context) { a.claim.ctx = context.WithoutCancel(ctx) }
+func (a *Attempt) Observe(ctx context.Context) { a.claim.caller = ctx }
 
 // Waited returns how long ago the caller arrived.
 func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
@@ -131,35 +133,33 @@ func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
 // closed, or a limit is reached. The owner knows which.
 func (a *Attempt) Run(ctx context.Context) {
 	a.caller = ctx
+	p := a.c.newParker()
+	a.changed = p.signal // nothing signals before the first event
 	a.claim.handle(a.first, ours)
-	var timer *time.Timer
-	var fired <-chan time.Time
 	ended, closing := ctx.Done(), a.c.background.closing
 	for {
-		a.report()
 		a.mu.Lock()
-		if a.done && len(a.reports) == 0 {
+		reports, done, cl, at := a.reports, a.done, a.claim, a.claim.core.Timer()
+		a.reports, a.armed = nil, at
+		if done && len(reports) == 0 {
+			a.changed = nil
 			a.mu.Unlock()
-			if timer != nil {
-				timer.Stop()
-			}
+			a.c.reuse(p)
 			return
 		}
-		cl, at := a.claim, a.claim.core.Timer()
-		a.armed = at
 		a.mu.Unlock()
+		for _, f := range reports {
+			f() // notifies the caller's observer
+		}
+		if done {
+			continue
+		}
 		if at, ok := at.Get(); ok {
-			d := at - a.c.clock.Uptime()
-			if timer == nil {
-				timer = time.NewTimer(d)
-				fired = timer.C
-			} else {
-				timer.Reset(d)
-			}
+			p.timer.Reset(at - a.c.clock.Uptime())
 		}
 		select {
-		case <-a.changed:
-		case <-fired:
+		case <-p.signal:
+		case <-p.timer.C:
 			cl.handle(protocol.Timer, ours)
 		case <-ended:
 			ended = nil
@@ -168,17 +168,6 @@ func (a *Attempt) Run(ctx context.Context) {
 			closing = nil
 			a.cancel()
 		}
-	}
-}
-
-// report notifies the caller's observer.
-func (a *Attempt) report() {
-	a.mu.Lock()
-	reports := a.reports
-	a.reports = nil
-	a.mu.Unlock()
-	for _, f := range reports {
-		f()
 	}
 }
 

@@ -95,9 +95,7 @@ func TestContextIsHeededWhileASingleServerOffersTheLock(t *testing.T) {
 				}
 			}
 		})
-		if err := first.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, first.Release(t.Context()))
 		<-asked
 		start := time.Now()
 		cancel()

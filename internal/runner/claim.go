@@ -2,9 +2,7 @@ package runner
 
 import (
 	"context"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -17,7 +15,7 @@ type Claim struct {
 	c      *Cluster
 	key    string // the name of the lock, prefix included
 	marker *node.Guard
-	ctx    context.Context // for the nodes: it has the caller's values, and never ends
+	caller context.Context // the caller's, for its values
 
 	// mu guards what follows. The claims of one attempt share it, because one
 	// replaces the other under it.
@@ -26,13 +24,9 @@ type Claim struct {
 	answers *[]answer // the last answer of each node
 	attempt *Attempt  // the attempt it belongs to; nil once it is won, or if it was not acquired here
 	owner   Owner
-	freed   chan struct{}
+	freed   chan struct{} // receives the end of the release; nil before the release
 
-	// sending counts the steps whose requests are being sent. It goes up with the
-	// mutex held.
-	sending atomic.Int32
-
-	index int32 // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
+	index int // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
 }
 
 // Owner is what a claim belongs to. It is notified of the claim's effects.
@@ -62,7 +56,7 @@ func (cl *Claim) Key() string { return cl.key }
 
 // Context returns the context for the nodes: it has the caller's values, and
 // never ends.
-func (cl *Claim) Context() context.Context { return cl.ctx }
+func (cl *Claim) Context() context.Context { return context.WithoutCancel(cl.caller) }
 
 // Owner returns the owner. The mutex is held.
 func (cl *Claim) Owner() Owner { return cl.owner }
@@ -126,7 +120,7 @@ func (cl *Claim) step(s *step, where goroutine) {
 	if s.request != nil {
 		cl.store(s.request, &s.result)
 	}
-	s.view = view{cl.c, cl.c.clock.Uptime(), cl.inOrder()}
+	s.view = view{cl.c, cl.c.clock.Uptime()}
 	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
 	out := s.out
 	next, tell := cl.note(out)
@@ -134,16 +128,9 @@ func (cl *Claim) step(s *step, where goroutine) {
 	if next != nil && a.cancelled {
 		resume = protocol.Cancel
 	}
-	sends := slices.ContainsFunc(out, isSend)
-	if sends {
-		cl.sending.Add(1)
-	}
 	cl.mu.Unlock()
 	cl.tell(tell, where)
-	if sends {
-		cl.send(a, out, where)
-		cl.sending.Add(-1)
-	}
+	cl.send(a, out, where)
 	for i := range out {
 		cl.do(a, &out[i], where)
 	}
@@ -153,18 +140,6 @@ func (cl *Claim) step(s *step, where goroutine) {
 	clear(out)
 	s.event, s.request, s.result = protocol.Event{}, nil, node.Result{}
 	steps.Put(s)
-}
-
-func isSend(e protocol.Effect) bool { return e.Kind == protocol.Send }
-
-// inOrder returns the nodes that execute what is sent now after what the claim
-// sent before. Another step may still be sending: its requests may come later. The
-// mutex is held.
-func (cl *Claim) inOrder() protocol.Set {
-	if cl.sending.Load() > 0 {
-		return 0
-	}
-	return cl.c.starts
 }
 
 // note executes the effects that need the mutex. It returns the successor of a
@@ -205,7 +180,7 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			cl.owner.Notify(cl, kind)
 			a.finish()
 		case protocol.Replace:
-			next = a.newClaim(cl.key, cl.marker, cl.ctx, cl.core.Successor(c.newValue()))
+			next = a.newClaim(cl.key, cl.marker, cl.caller, cl.core.Successor(c.newValue()))
 			next.answers, cl.answers = cl.answers, nil
 		case protocol.Extended, protocol.NotExtended, protocol.Ended:
 			if kind == protocol.Ended {
@@ -224,9 +199,9 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			})
 		case protocol.Freed:
 			if freed := cl.freed; len(tell) == 0 {
-				close(freed)
+				freed <- struct{}{}
 			} else {
-				tell = append(tell, func() { close(freed) })
+				tell = append(tell, func() { freed <- struct{}{} })
 			}
 		}
 	}
@@ -285,16 +260,16 @@ func (cl *Claim) Release(ctx context.Context) bool {
 		cl.mu.Unlock()
 		return false
 	}
-	freed := make(chan struct{})
-	cl.freed = freed
+	p := cl.c.newParker()
+	cl.freed = p.signal
 	cl.mu.Unlock()
 	cl.handle(protocol.Release, ours)
 
 	cl.mu.Lock()
 	at, waits := cl.core.Timer().Get()
 	cl.mu.Unlock()
-	if waits {
-		cl.awaitFreed(ctx, freed, at)
+	if waits && cl.awaitFreed(ctx, p, at) || !waits && len(p.signal) > 0 {
+		cl.c.reuse(p)
 	}
 	return true
 }
@@ -314,24 +289,25 @@ func (c *Cluster) crowded() bool {
 }
 
 // awaitFreed waits for the release. at is its time limit, which does not count
-// while requests wait for a connection of the program's own pool.
-func (cl *Claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Duration) {
+// while requests wait for a connection of the program's own pool. It returns
+// false if ctx ended before.
+func (cl *Claim) awaitFreed(ctx context.Context, p *parker, at time.Duration) bool {
 	limit := at - cl.c.clock.Uptime()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	p.timer.Reset(limit)
+	defer p.timer.Stop()
 	for turns := 0; ; turns++ {
 		select {
-		case <-freed:
-			return
+		case <-p.signal:
+			return true
 		case <-ctx.Done():
-			return
-		case <-timer.C:
+			return false
+		case <-p.timer.C:
 			if turns < longestQueue && cl.c.crowded() {
-				timer.Reset(limit) // it may not be sent yet: nothing is known of the node
+				p.timer.Reset(limit) // it may not be sent yet: nothing is known of the node
 				continue
 			}
 			cl.handle(protocol.Timer, ours)
-			timer.Reset(time.Millisecond) // in case the timer fired early
+			p.timer.Reset(time.Millisecond) // in case the timer fired early
 		}
 	}
 }

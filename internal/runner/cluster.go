@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -54,7 +55,8 @@ type Cluster struct {
 	inbox      inbox
 	queues     queues
 	background *background
-	starts     protocol.Set  // nodes that need no goroutine: answers may be handled on theirs
+	parkers    sync.Pool
+	starts     bool          // answers may be handled on the goroutine of a node
 	closed     chan struct{} // closed when Close is done
 	closeErr   error         // the result of Close; set before that
 }
@@ -89,8 +91,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		seen[name] = i
 		m := &Member{node: n, name: name, index: i, key: node.EpochKey(name), cluster: c}
 		if s, ok := n.(node.Starter); ok && s.Starts() {
-			m.starter = s
-			c.starts |= protocol.Of(i)
+			m.starter, c.starts = s, true
 		}
 		c.members = append(c.members, m)
 	}
@@ -194,7 +195,7 @@ func (c *Cluster) NodeTimeout() time.Duration { return c.cfg.NodeTimeout }
 // goroutine: then it is done on another.
 func (c *Cluster) say(level slog.Level, text string, args ...any) {
 	log := func() { c.log.Log(context.Background(), level, text, args...) }
-	if c.starts != 0 {
+	if c.starts {
 		c.Go(log)
 	} else {
 		log()

@@ -131,9 +131,7 @@ func BenchmarkPair(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			l, err := c.Lock(b.Context(), "job", nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			l.Release(b.Context())
 		}
 	})
@@ -146,9 +144,7 @@ func BenchmarkExtend(b *testing.B) {
 			l := locktest.MustLock(b, c, "job", redlatch.LockOptions{NoKeepAlive: true, TTL: 30 * time.Second})
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := l.Extend(context.Background()); err != nil {
-					b.Fatal(err)
-				}
+				must(b, l.Extend(context.Background()))
 			}
 		})
 	}

@@ -19,8 +19,6 @@ type flight struct {
 	limit  time.Duration
 
 	sent time.Time // when the node was asked, if it needs no goroutine
-	// again says that it may be sent after a later request of the claim.
-	again bool
 	// release is that of an abandoned claim of ours that is in the way: it is
 	// sent first.
 	release  *node.Request
@@ -40,14 +38,17 @@ func init() {
 
 // send sends all requests among the effects concurrently.
 func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
-	if a != nil {
-		marked, _ := cl.c.marking.count()
-		a.marked.Store(int64(marked))
-	}
-	limit := cl.c.limit(node.Request{TTL: cl.core.TTL()})
+	var limit time.Duration
 	for i := range out {
 		if out[i].Kind != protocol.Send {
 			continue
+		}
+		if limit == 0 { // the first
+			limit = cl.c.limit(cl.core.TTL())
+			if a != nil {
+				marked, _ := cl.c.marking.count()
+				a.marked.Store(int64(marked))
+			}
 		}
 		f := flights.Get().(*flight)
 		f.cl, f.m, f.effect, f.limit = cl, cl.c.members[out[i].Node], out[i], limit
@@ -57,7 +58,6 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
 		case f.m.starter != nil && f.m.identified.Load():
 			f.start()
 		default:
-			f.again = f.m.starter != nil // one that is started may overtake it
 			go f.call()
 		}
 	}
@@ -96,17 +96,19 @@ func (f *flight) started(reply node.Reply, err error) {
 	took := c.clock.Now().Sub(f.sent)
 	r := m.end(req.Op, req.Name, reply, err, err != nil && took >= f.limit)
 	m.observeEnd(req.Op, r, took)
-	if release, ours := c.abandoned.inTheWay(req.Op, reply, err); ours {
-		f.release, f.again = &release, true
-		go f.call()
+	release, ours := c.abandoned.inTheWay(req.Op, reply, err)
+	if !ours {
+		f.landed(r, onClock)
 		return
 	}
-	f.landed(r, onClock)
+	first := release // only here is it in the heap
+	f.release = &first
+	go f.call()
 }
 
 // call sends the request, waits for the answer, and handles it.
 func (f *flight) call() {
-	ctx, cancel := context.WithTimeout(f.cl.ctx, f.limit)
+	ctx, cancel := context.WithTimeout(f.cl.Context(), f.limit)
 	defer cancel()
 	f.landed(f.m.call(ctx, f.effect.Request, f.release), ours)
 }
@@ -124,7 +126,7 @@ func (f *flight) landed(r node.Result, where goroutine) {
 // land passes the answer to the claim.
 func (f *flight) land(r node.Result, where goroutine) {
 	s := steps.Get().(*step)
-	s.result, s.event.Again = r, f.again || r.Reply.Again
+	s.result = r
 	f.cl.answered(s, &f.effect, where)
 	*f = flight{answered: f.answered}
 	flights.Put(f)

@@ -41,9 +41,7 @@ func TestGrantOfANodeThatWasFrozenForLongIsUndone(t *testing.T) {
 			}
 			synctest.Wait()
 			if l != nil {
-				if err := l.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Release(t.Context()))
 			}
 			time.Sleep(3 * ttl) // within the token window, or the node would refuse the token
 			links[0].Thaw()

@@ -164,9 +164,7 @@ func TestAttachedLeaseKeepsTheWholeTTL(t *testing.T) {
 	ttl := 50*time.Millisecond + 999*time.Microsecond
 	l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
 	again, err := c.Attach(context.Background(), l.Handle())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if again.TTL() != ttl {
 		t.Errorf("a TTL of %v came back as %v: its extensions would shorten the first lease", ttl, again.TTL())
 	}
@@ -213,9 +211,7 @@ func TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere(t *testing.T) {
 			}
 		})
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Release(t.Context()))
 		time.Sleep(200 * time.Millisecond)
 		links[2].Set(func(l *locktest.Link) { l.Refuse, l.Hook = nil, nil })
 		time.Sleep(3 * time.Second)
@@ -295,9 +291,7 @@ func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 			// An answer in the very moment in which the round is decided is
 			// used by the next round only.
 			for links[2].Count(node.OpRepair) == 0 {
-				if err := l.Extend(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Extend(t.Context()))
 				synctest.Wait()
 			}
 			l.Release(t.Context())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -74,8 +75,8 @@ func (g *guard) init(c *Cluster) error {
 		return &node.ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 where the guard is off: it is the guard that counts them (Guard: GuardOn, --guard on)"}
 	}
 
-	text := given.Membership
-	if text == "" {
+	text := named(given.Membership, len(c.members))
+	if given.Membership == "" {
 		var names []string
 		for _, m := range c.members {
 			names = append(names, m.name)
@@ -91,6 +92,24 @@ func (g *guard) init(c *Cluster) error {
 		Off:        !g.on,
 	})
 	return nil
+}
+
+// named returns the text of a membership that has a name. The number of nodes is
+// in it, so that clients with the same name and another number are refused: a
+// quorum of theirs may have no node in common with one of ours.
+func named(name string, nodes int) string {
+	return fmt.Sprintf("%s (nodes: %d)", name, nodes)
+}
+
+// ParseNamed returns the name and the number of nodes of a membership's text; ok
+// is false for one that has no name.
+func ParseNamed(text string) (name string, nodes int, ok bool) {
+	i := strings.LastIndex(text, " (nodes: ")
+	if i < 0 {
+		return "", 0, false
+	}
+	nodes, err := strconv.Atoi(strings.TrimSuffix(text[i+len(" (nodes: "):], ")"))
+	return text[:i], nodes, err == nil && named(text[:i], nodes) == text
 }
 
 // parameters returns the cluster parameters, as far as they are known.
@@ -218,6 +237,7 @@ const RunAgain = "run the same change again when all nodes answer, or one back t
 // node.
 func (c *Cluster) wayOut(name, theirs string) string {
 	const others = `other cases: "When a client is refused" in docs/operations.md`
+	label, nodes, isNamed := ParseNamed(theirs)
 	switch {
 	case slices.Contains(strings.Fields(theirs), name):
 		var to []string
@@ -235,8 +255,10 @@ func (c *Cluster) wayOut(name, theirs string) string {
 			change += " --membership " + c.cfg.Membership
 		}
 		return fmt.Sprintf("use that membership; or, to change it, run %s --former %s%s; %s", change, strings.Join(from, ","), hint, others)
-	case !strings.Contains(theirs, "://"):
-		return fmt.Sprintf("give the membership that name in all clients (Cluster.Membership, --membership %s); %s", theirs, others)
+	case isNamed && label == c.cfg.Membership:
+		return fmt.Sprintf("list the same %d in all clients; or, to change the membership, give it a new name, and list the present ones in redlatch init --former; %s", nodes, others)
+	case isNamed:
+		return fmt.Sprintf("give the membership that name in all clients (Cluster.Membership, --membership %s); %s", label, others)
 	}
 	return "if this server was removed from that membership, run redlatch init --former " + name + "; " +
 		"if these are the same servers by other addresses, give the membership one name in all clients (Cluster.Membership, --membership); " + others
@@ -254,8 +276,14 @@ func unreadable(version string) string {
 	return fmt.Sprintf("a node with a marker that this release can read: it has version %q, of another release; use that, or %s", version, remove)
 }
 
-// Difference names the nodes that are in one membership only.
+// Difference says how two memberships differ: the nodes that are in one only, or
+// both if one has a name.
 func Difference(mine, theirs string) string {
+	_, _, here := ParseNamed(mine)
+	_, _, there := ParseNamed(theirs)
+	if here || there {
+		return fmt.Sprintf("%s there, %s here", theirs, mine)
+	}
 	a, b := strings.Fields(mine), strings.Fields(theirs)
 	without := func(list, other []string) string {
 		return strings.Join(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) }), " ")

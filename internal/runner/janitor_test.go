@@ -51,9 +51,7 @@ func TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks(t *testing.T) {
 		pool.silent = silent
 		pool.mu.Unlock()
 		start := time.Now()
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Release(t.Context()))
 		for links[2].Holder(t, "job") != "" && time.Since(start) < time.Minute {
 			time.Sleep(time.Millisecond)
 		}
@@ -73,9 +71,7 @@ func TestReleaseIsRepeatedWhenTheNodeAnswersAnother(t *testing.T) {
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
 			synctest.Wait()
 			links[2].Set(func(l *locktest.Link) { l.Refuse = locktest.ErrUnreachable })
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(t.Context()))
 			time.Sleep(away)
 			links[2].Set(func(l *locktest.Link) { l.Refuse = nil })
 			locktest.MustLock(t, c, "another", redlatch.LockOptions{})
@@ -99,9 +95,7 @@ func TestReleasesThatAreOwedGoTogether(t *testing.T) {
 		synctest.Wait()
 		links[2].Set(func(l *locktest.Link) { l.Refuse = locktest.ErrUnreachable })
 		for _, l := range held {
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(t.Context()))
 		}
 		synctest.Wait()
 		links[2].Set(func(l *locktest.Link) { l.Refuse, l.Out = nil, 100*time.Millisecond })

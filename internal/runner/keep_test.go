@@ -19,9 +19,7 @@ func TestKeepKeepsTheLockTakenAfterTheRelease(t *testing.T) {
 			// Released at once.
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
 			token := l.Token()
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(t.Context()))
 			locktest.WantErr(t, l.Err(), redlatch.ErrReleased)
 			_, err := c.TryLock(t.Context(), "job", nil)
 			locktest.WantErr(t, err, redlatch.ErrHeld)
@@ -33,17 +31,13 @@ func TestKeepKeepsTheLockTakenAfterTheRelease(t *testing.T) {
 				t.Errorf("token %d after %d", l.Token(), token)
 			}
 			time.Sleep(keep + time.Second)
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(t.Context()))
 			locktest.WantTakenFor(t, c, "job", 0)
 
 			// Extensions do not shorten it.
 			l = locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
 			time.Sleep(5 * time.Second)
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(t.Context()))
 			locktest.WantTakenFor(t, c, "job", keep-5*time.Second)
 		})
 	}
@@ -84,17 +78,13 @@ func TestKeepSurvivesAHandle(t *testing.T) {
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
 			time.Sleep(time.Second)
 			text, err := l.Detach()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if free {
 				err = c.Release(t.Context(), text)
 			} else if l, err = c.Attach(t.Context(), text); err == nil {
 				err = l.Release(t.Context())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			locktest.WantTakenFor(t, c, "job", keep-time.Second)
 		}
 	})

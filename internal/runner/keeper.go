@@ -2,6 +2,7 @@ package runner
 
 import (
 	"container/heap"
+	"math"
 	"sync"
 	"time"
 
@@ -41,12 +42,11 @@ func (k *keeper) set(cl *Claim, at time.Duration) {
 	if k.closed || cl.index >= 0 && k.claims[cl.index].next == at {
 		return
 	}
-	if cl.index >= 0 {
-		k.claims[cl.index].next = at
-		heap.Fix(&k.claims, int(cl.index))
-	} else {
-		heap.Push(&k.claims, due{cl, at})
+	if cl.index < 0 {
+		heap.Push(&k.claims, cl)
 	}
+	k.claims[cl.index].next = at
+	heap.Fix(&k.claims, cl.index)
 	if !k.running {
 		k.running = true
 		go k.loop()
@@ -65,7 +65,7 @@ func (k *keeper) remove(cl *Claim) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if cl.index >= 0 {
-		heap.Remove(&k.claims, int(cl.index))
+		heap.Remove(&k.claims, cl.index)
 	}
 }
 
@@ -139,25 +139,25 @@ type due struct {
 	next  time.Duration
 }
 
-// claimHeap orders claims by when they are due.
+// claimHeap orders claims by when they are due. What heap.Push and heap.Remove
+// pass is a pointer or nil: anything else would be allocated.
 type claimHeap []due
 
 func (h claimHeap) Len() int           { return len(h) }
 func (h claimHeap) Less(i, j int) bool { return h[i].next < h[j].next }
 func (h claimHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].claim.index, h[j].claim.index = int32(i), int32(j)
+	h[i].claim.index, h[j].claim.index = i, j
 }
 func (h *claimHeap) Push(x any) {
-	d := x.(due)
-	d.claim.index = int32(len(*h))
-	*h = append(*h, d)
+	cl := x.(*Claim)
+	cl.index = len(*h)
+	*h = append(*h, due{cl, math.MaxInt64}) // the last, until its time is set
 }
 func (h *claimHeap) Pop() any {
 	old := *h
-	d := old[len(old)-1]
+	old[len(old)-1].claim.index = -1
 	old[len(old)-1] = due{}
 	*h = old[:len(old)-1]
-	d.claim.index = -1
-	return d
+	return nil
 }

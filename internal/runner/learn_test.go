@@ -62,9 +62,7 @@ func TestLongTTLIsLearnedFromAQuorumThoughOneNodeIsFrozen(t *testing.T) {
 				c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: 250 * time.Millisecond})
 				start := time.Now()
 				l, err := c.TryLock(context.Background(), "job", &redlatch.LockOptions{TTL: time.Minute})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				// The frozen node may cost as much as in any first round.
 				if took := time.Since(start); took > time.Second {
 					t.Errorf("the first lock of a minute took %v", took)

@@ -57,9 +57,7 @@ func TestLockWaitsForServersUntilItsBound(t *testing.T) {
 				outage(links, 7*time.Second)
 				start := time.Now()
 				l, err := ask(c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				wantTook(t, start, 7*time.Second, 7200*time.Millisecond)
 				l.Release(t.Context())
 

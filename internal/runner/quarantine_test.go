@@ -307,9 +307,7 @@ func TestLockAllOutwaitsAQuarantineOnce(t *testing.T) {
 			}
 		})
 		leases, err := c.LockAll(t.Context(), []string{"a", "b"}, &redlatch.LockOptions{Wait: 5 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		leases.Release(t.Context())
 		time.Sleep(3 * time.Second)
 	})
@@ -346,9 +344,7 @@ func TestReplicasAreRefusedWhereTheyCannotBeCounted(t *testing.T) {
 		}
 		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Replicas: 1}})
 		if counts {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			c.Close()
 			continue
 		}

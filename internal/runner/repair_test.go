@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
+
+var must = check.Must
 
 // TestRepairOfALockThatWasReleasedLeavesNothing has a node report that it lacks
 // a lock after the lock was released and another client has held it. The client
@@ -22,16 +25,10 @@ func TestRepairOfALockThatWasReleasedLeavesNothing(t *testing.T) {
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		synctest.Wait()
 		links[2].Set(func(l *locktest.Link) { l.Refuse, l.Back = nil, 100*time.Millisecond })
-		if err := l.Extend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Extend(t.Context()))
 		other := locktest.NewClient(t, nodes, redlatch.Options{})
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := locktest.MustLock(t, other, "job", redlatch.LockOptions{}).Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Release(t.Context()))
+		must(t, locktest.MustLock(t, other, "job", redlatch.LockOptions{}).Release(t.Context()))
 		time.Sleep(time.Second)
 		if n := links[2].Count(node.OpRepair); n != 0 {
 			t.Errorf("a lock that was released was sent %d repairs", n)
@@ -63,14 +60,10 @@ func TestRepairThatIsOvertakenByTheReleaseIsUndone(t *testing.T) {
 		// An answer in the very moment in which the round is decided is used by
 		// the next extension only.
 		for links[2].Count(node.OpRepair) == 0 {
-			if err := l.Extend(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Extend(t.Context()))
 			synctest.Wait()
 		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Release(t.Context()))
 		time.Sleep(time.Second)
 		locktest.WantFree(t, links, "job")
 	})

@@ -183,9 +183,7 @@ func TestReaderThatIsGoneDoesNotBlockThoughOthersExtend(t *testing.T) {
 		other := locktest.MustLock(t, c, "doc", reader)
 		time.Sleep(10 * time.Second) // the other is extended meanwhile
 		locktest.WantErr(t, gone.Err(), redlatch.ErrLost)
-		if err := other.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, other.Release(t.Context()))
 		if _, err := c.TryLock(t.Context(), "doc", nil); err != nil {
 			t.Errorf("the reader that is gone still holds the lock: %v", err)
 		}
@@ -329,9 +327,7 @@ func TestDowngradeLetsReadersInAndNoWriter(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { got = locktest.MustLock(t, hosts[1].Client, "doc", reader) })
 		time.Sleep(time.Second)
-		if err := w.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Downgrade(t.Context()))
 		wg.Wait()
 		if w.Err() != nil || w.Token() != token || got.Token() <= token {
 			t.Errorf("after it: %v, token %d, was %d; the reader's %d", w.Err(), w.Token(), token, got.Token())
@@ -396,9 +392,7 @@ func TestHandleOfASharedLeaseAndOfASlot(t *testing.T) {
 			l := locktest.MustLock(t, c, name, opts)
 			slot := l.Slot()
 			text, err := l.Detach()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			back, err := c.Attach(t.Context(), text)
 			if err != nil || back.Slot() != slot {
 				t.Fatalf("attached with slot %d, %v; want %d", back.Slot(), err, slot)

@@ -17,7 +17,7 @@ func (c *Cluster) Survey(ctx context.Context, req node.Request, enough func([]no
 	for i, m := range c.members {
 		results[i] = node.Result{Node: m.name, Err: ErrNodeTimeout}
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit(req))
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit(req.TTL))
 	_ = context.AfterFunc(limited, cancel) // at the latest
 	var mu sync.Mutex
 	decided := make(chan struct{})

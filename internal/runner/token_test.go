@@ -69,9 +69,7 @@ func TestANodeWithAWrongClockIsNamedAndLocksNobodyOut(t *testing.T) {
 			for range 10 {
 				for _, c := range []*redlatch.Client{ahead, right} {
 					l, err := c.TryLock(t.Context(), "job", nil)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if l.Token() <= last {
 						t.Fatalf("token %d after %d", l.Token(), last)
 					}
@@ -79,9 +77,7 @@ func TestANodeWithAWrongClockIsNamedAndLocksNobodyOut(t *testing.T) {
 					if off := time.Until(time.UnixMicro(int64(last))).Abs(); off > time.Minute {
 						t.Fatalf("token %d is %v away from the time of four nodes of five", last, off)
 					}
-					if err := l.Release(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must(t, l.Release(t.Context()))
 					synctest.Wait()
 					time.Sleep(time.Millisecond)
 				}
@@ -109,9 +105,7 @@ func TestClocksThatWereSetBackDoNotLockAnyoneOut(t *testing.T) {
 		back = 30 * time.Minute
 		d := locktest.NewClient(t, nodes, redlatch.Options{})
 		l, err := d.TryLock(t.Context(), "job", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if l.Token() <= first {
 			t.Errorf("token %d after %d", l.Token(), first)
 		}

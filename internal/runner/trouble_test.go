@@ -197,9 +197,7 @@ func TestDeadHeadIsDroppedThoughOthersComeAndGo(t *testing.T) {
 		w := locktest.NewClient(t, []redlatch.Node{n}, redlatch.Options{})
 		do := func(op node.Op, value string, ticket int64) node.Status {
 			r, err := n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, TTL: time.Minute, Wait: true, Ticket: ticket})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r.Status
 		}
 		do(node.OpAcquire, "early", 0)
@@ -269,9 +267,7 @@ func TestGrantThatComesLateIsUndone(t *testing.T) {
 		time.AfterFunc(500*time.Millisecond, func() { l.Release(context.Background()) })
 		lw := locktest.MustLock(t, w, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		time.Sleep(100 * time.Millisecond)
-		if err := lw.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, lw.Release(t.Context()))
 		time.Sleep(5 * time.Second)
 		locktest.WantFree(t, links, "job")
 	})

@@ -69,9 +69,7 @@ func TestLocksExpireByTheirOwnClock(t *testing.T) {
 		req := acquire(value, 0)
 		req.Op = op
 		r, err := n.Do(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return r
 	}
 	ask(node.OpAcquire, "one")

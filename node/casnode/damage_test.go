@@ -10,8 +10,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
+
+var must = check.Must
 
 // TestDamagedRowIsHeldUntilItIsBroken damages the row of a lock that is held. The
 // name is refused until it is broken, and then for a whole quarantine.
@@ -21,9 +24,7 @@ func TestDamagedRowIsHeldUntilItIsBroken(t *testing.T) {
 			s := newTable(time.Now)
 			c, a := openClient(t, s)
 			lease, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{NoKeepAlive: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s.damage("job", state)
 			refused := func() error {
 				t.Helper()
@@ -51,9 +52,7 @@ func TestDamagedRowIsHeldUntilItIsBroken(t *testing.T) {
 			refused()
 			begin := time.Now()
 			next, err := c.Lock(t.Context(), "job", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if waited := time.Since(begin); waited < 30*time.Second || lease.Err() == nil || next.Token() <= lease.Token() {
 				t.Errorf("granted after %v, while the former holder is %v; tokens %v and %v", waited, lease.Err(), lease.Token(), next.Token())
 			}
@@ -69,9 +68,7 @@ func TestDamagedMarkerIsWrittenAnewByInit(t *testing.T) {
 			s := newTable(time.Now)
 			c, a := openClient(t, s)
 			lease, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{NoKeepAlive: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s.damage(MarkerName, []byte{99})
 			_, err = c.TryLock(t.Context(), "other", nil)
 			if err == nil || errors.Is(err, redlatch.ErrHeld) || !strings.Contains(err.Error(), "redlatch init") {
@@ -102,9 +99,7 @@ func TestDamagedMarkerIsWrittenAnewByInit(t *testing.T) {
 func openClient(t *testing.T, s *table) (*redlatch.Client, *admin.Admin) {
 	t.Helper()
 	c, err := redlatch.New([]redlatch.Node{guarded{New(s, nil)}}, &redlatch.Options{AssumeFresh: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c, admin.New(c)
 }

@@ -53,9 +53,7 @@ func (d databases) client(t *testing.T, fresh bool) (*redlatch.Client, []*primar
 		nodes, primaries = append(nodes, p), append(primaries, p)
 	}
 	c, err := redlatch.New(nodes, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second, TokenWindow: time.Second}, AssumeFresh: fresh})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c, primaries
 }
@@ -77,9 +75,7 @@ func (s *table) promote() (failBack func()) {
 func use(t *testing.T, c *redlatch.Client, name string, ttl time.Duration) *redlatch.Lease {
 	t.Helper()
 	l, err := c.Lock(t.Context(), name, &redlatch.LockOptions{TTL: ttl, NoKeepAlive: true, Wait: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 

@@ -10,9 +10,7 @@ import (
 
 func sweepAll(t testing.TB, n *Node) {
 	t.Helper()
-	if err := n.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Sweep(t.Context()))
 }
 
 // TestSweepRemovesWhatIsOverAndNothingElse has names whose time is over, names that

@@ -43,8 +43,7 @@ var breakClaims = []claim{
 		p.expect(node.Granted, p.b, p.breakUp(token+1))
 		p.expect(node.Absent, p.a, p.extend("one", token))
 		p.expect(node.Granted, p.b, p.acquire("two", token+2))
-		p.expect(node.Held, p.a, p.extend("one", token))
-		p.expect(node.Held, p.a, p.release("one", token))
+		p.expect(node.Held, p.a, p.extend("one", token), p.release("one", token))
 		p.heldBy("two")
 		p.fence(token + 2)
 	}},
@@ -69,8 +68,7 @@ var breakClaims = []claim{
 	{"a break takes one name alone", func(p *probe) {
 		token := p.token(0)
 		other := p.name + "/other"
-		p.expect(node.Granted, p.a, p.acquire("one", token))
-		p.expect(node.Granted, p.a, withName(p.acquire("one", token), other))
+		p.expect(node.Granted, p.a, p.acquire("one", token), withName(p.acquire("one", token), other))
 		p.expect(node.Granted, p.b, p.breakUp(token+1))
 		p.wantFence(p.expect(node.Held, p.b, withName(p.inspect(), other)), token)
 		p.expect(node.Granted, p.a, withName(p.release("one", token), other))

@@ -60,8 +60,7 @@ var nameClaims = []claim{
 		for _, value := range append(oddTexts(), strings.Repeat("v", 512)) {
 			p.expect(node.Granted, p.a, p.acquire(value, 0))
 			p.heldBy(value)
-			p.expect(node.Granted, p.b, p.extend(value, 0))
-			p.expect(node.Granted, p.b, p.release(value, 0))
+			p.expect(node.Granted, p.b, p.extend(value, 0), p.release(value, 0))
 		}
 	}},
 }

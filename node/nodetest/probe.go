@@ -87,14 +87,15 @@ func (p *probe) context() context.Context {
 	return ctx
 }
 
-// expect executes a request and ends the claim unless the status is the one
-// wanted.
-func (p *probe) expect(want node.Status, n node.Node, req node.Request) node.Reply {
+// expect executes requests, one after the other, and ends the claim unless the
+// status of each is the one wanted. It returns the last reply.
+func (p *probe) expect(want node.Status, n node.Node, reqs ...node.Request) (reply node.Reply) {
 	p.Helper()
-	reply := p.do(n, req)
-	if reply.Status != want {
-		p.Fatalf("%v by %q with token %d: answered %q (holder %q, fence %d), want %q",
-			req.Op, req.Value, uint64(req.Token), reply.Status, reply.Value, uint64(reply.Fence), want)
+	for _, req := range reqs {
+		if reply = p.do(n, req); reply.Status != want {
+			p.Fatalf("%v by %q with token %d: answered %q (holder %q, fence %d), want %q",
+				req.Op, req.Value, uint64(req.Token), reply.Status, reply.Value, uint64(reply.Fence), want)
+		}
 	}
 	return reply
 }
@@ -120,8 +121,7 @@ func (p *probe) take(value string) node.Token {
 // takeAndRelease has a value hold the name for a moment.
 func (p *probe) takeAndRelease(n node.Node, value string, token node.Token) {
 	p.Helper()
-	p.expect(node.Granted, n, p.acquire(value, token))
-	p.expect(node.Granted, n, p.release(value, token))
+	p.expect(node.Granted, n, p.acquire(value, token), p.release(value, token))
 }
 
 // The requests below are for the claim's name, with times that do not matter.

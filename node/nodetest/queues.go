@@ -125,8 +125,7 @@ var queueClaims = []claim{
 		first := p.token(0)
 		granted := p.wait("one", first, 0)
 		granted.Token = first
-		p.expect(node.Granted, p.a, granted)
-		p.expect(node.Granted, p.a, p.release("one", first))
+		p.expect(node.Granted, p.a, granted, p.release("one", first))
 		p.expect(node.Granted, p.b, p.acquire("holder", first+1))
 		p.expect(node.Held, p.a, granted)
 		p.expect(node.Granted, p.b, p.release("holder", 0))
@@ -137,12 +136,10 @@ var queueClaims = []claim{
 	{"queues are independent", func(p *probe) {
 		first := p.token(0)
 		other := p.name + "/other"
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
-		p.expect(node.Granted, p.a, withName(p.acquire("holder", 0), other))
+		p.expect(node.Granted, p.a, p.acquire("holder", 0), withName(p.acquire("holder", 0), other))
 		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
 		p.expectRank(node.Held, 1, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
-		p.expect(node.Granted, p.a, p.release("holder", 0))
-		p.expect(node.Granted, p.a, withName(p.release("holder", 0), other))
+		p.expect(node.Granted, p.a, p.release("holder", 0), withName(p.release("holder", 0), other))
 		p.expectRank(node.Granted, 0, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
 		p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
 	}},

@@ -102,8 +102,7 @@ var shareWakeClaims = []claim{
 		e.expect(turn("three"))
 		p.expect(node.Granted, p.a, wait(0))
 		e.expect(turn("four"))
-		p.expect(node.Granted, p.a, wait(2))
-		p.expect(node.Granted, p.a, wait(3))
+		p.expect(node.Granted, p.a, wait(2), wait(3))
 		e.expect()
 		p.holders(4)
 	}},

@@ -61,8 +61,7 @@ var shareClaims = []claim{
 	}},
 	{"a reader extends and releases its own share alone", func(p *probe) {
 		t := p.token(0)
-		p.expect(node.Granted, p.a, shared(p.acquire("one", t)))
-		p.expect(node.Granted, p.a, shared(p.acquire("two", t+1)))
+		p.expect(node.Granted, p.a, shared(p.acquire("one", t)), shared(p.acquire("two", t+1)))
 		p.expect(node.Absent, p.a, shared(p.extend("three", t)))
 		p.expect(node.Held, p.a, shared(p.release("three", 0)))
 		p.holders(2)
@@ -99,8 +98,7 @@ var shareClaims = []claim{
 		t := p.token(0)
 		p.expect(node.Granted, p.a, shared(withTTL(p.acquire("reader", t+9), p.h.Unit)))
 		p.outlast(p.h.Unit)
-		p.expect(node.Stale, p.a, p.acquire("writer", t+9))
-		p.expect(node.Stale, p.a, slotted(p.acquire("slot", t+9), 2, 0))
+		p.expect(node.Stale, p.a, p.acquire("writer", t+9), slotted(p.acquire("slot", t+9), 2, 0))
 		p.expect(node.Granted, p.b, p.acquire("writer", t+10))
 	}},
 	{"a release of a reader makes its acquire stale", func(p *probe) {
@@ -116,8 +114,7 @@ var shareClaims = []claim{
 	// may have raised.
 	{"a release of a reader that is to be carried out once is", func(p *probe) {
 		t := p.token(0)
-		p.expect(node.Granted, p.a, shared(p.acquire("one", t)))
-		p.expect(node.Granted, p.a, shared(p.acquire("two", t+9)))
+		p.expect(node.Granted, p.a, shared(p.acquire("one", t)), shared(p.acquire("two", t+9)))
 		release := shared(p.release("one", t+5))
 		release.Once = true
 		p.expect(node.Stale, p.b, release)
@@ -130,10 +127,8 @@ var shareClaims = []claim{
 	}},
 	{"a reader that asks again keeps its token or raises it", func(p *probe) {
 		t := p.token(0)
-		p.expect(node.Granted, p.a, shared(p.acquire("one", t+3)))
-		p.expect(node.Granted, p.a, shared(p.acquire("two", t+9)))
-		p.expect(node.Granted, p.b, shared(p.acquire("one", t+3)))
-		p.expect(node.Granted, p.b, shared(p.acquire("one", t+5)))
+		p.expect(node.Granted, p.a, shared(p.acquire("one", t+3)), shared(p.acquire("two", t+9)))
+		p.expect(node.Granted, p.b, shared(p.acquire("one", t+3)), shared(p.acquire("one", t+5)))
 		p.expect(node.Stale, p.b, shared(p.acquire("one", t+4)))
 		p.expect(node.Granted, p.b, shared(p.release("two", t+9)))
 		p.expect(node.Stale, p.a, shared(p.acquire("one", t+8)))
@@ -145,14 +140,12 @@ var shareClaims = []claim{
 	{"a repair of a reader needs room", func(p *probe) {
 		t := p.token(0)
 		p.expect(node.Granted, p.a, shared(p.acquire("other", t+5)))
-		p.expect(node.Granted, p.b, shared(p.repair("missed", t+1)))
-		p.expect(node.Granted, p.b, shared(p.repair("missed", t+1)))
+		p.expect(node.Granted, p.b, shared(p.repair("missed", t+1)), shared(p.repair("missed", t+1)))
 		p.holders(2)
 		p.fence(t + 5)
 		p.expect(node.Granted, p.a, forbidding(shared(p.release("missed", t+1)), p.long()))
 		p.expect(node.Stale, p.a, shared(p.repair("missed", t+1)))
-		p.expect(node.Granted, p.a, shared(p.release("other", t+5)))
-		p.expect(node.Granted, p.a, p.acquire("writer", t+9))
+		p.expect(node.Granted, p.a, shared(p.release("other", t+5)), p.acquire("writer", t+9))
 		p.expect(node.Held, p.b, shared(p.repair("missed", t+6)))
 	}},
 	{"a copy of a repair that comes after the release is stale", func(p *probe) {
@@ -167,8 +160,7 @@ var shareClaims = []claim{
 			p.expect(node.Granted, p.b, one)
 			p.expect(node.Granted, p.a, forbidding(share(p.release("one", t+1)), p.long()))
 			// Others come and go above it.
-			p.expect(node.Granted, p.a, share(p.acquire("other", t+9)))
-			p.expect(node.Granted, p.a, share(p.release("other", t+9)))
+			p.expect(node.Granted, p.a, share(p.acquire("other", t+9)), share(p.release("other", t+9)))
 			p.expect(node.Stale, p.b, one)
 			// But the repair of one that was not released is due.
 			one.Value, one.Token = "two", t+2
@@ -203,21 +195,17 @@ var shareClaims = []claim{
 	{"an exclusive request does not find a reader of its value", func(p *probe) {
 		t := p.take("one")
 		p.expect(node.Granted, p.a, shared(p.extend("one", t)))
-		p.expect(node.Held, p.b, p.extend("one", t))
-		p.expect(node.Held, p.b, p.acquire("one", t))
-		p.expect(node.Held, p.b, p.repair("one", t))
+		p.expect(node.Held, p.b, p.extend("one", t), p.acquire("one", t), p.repair("one", t))
 		p.expect(node.Held, p.b, p.release("one", t))
 		p.holders(1)
 		// But a shared request finds an exclusive holder of its value.
 		p.expect(node.Granted, p.b, shared(p.release("one", t)))
-		p.expect(node.Granted, p.a, p.acquire("one", t+1))
-		p.expect(node.Granted, p.a, shared(p.release("one", t+1)))
+		p.expect(node.Granted, p.a, p.acquire("one", t+1), shared(p.release("one", t+1)))
 		p.free()
 	}},
 	{"a break removes all holders", func(p *probe) {
 		t := p.token(0)
-		p.expect(node.Granted, p.a, shared(p.acquire("one", t)))
-		p.expect(node.Granted, p.a, shared(p.acquire("two", t+1)))
+		p.expect(node.Granted, p.a, shared(p.acquire("one", t)), shared(p.acquire("two", t+1)))
 		p.expect(node.Stale, p.b, p.breakUp(t+1))
 		p.holders(2)
 		p.expect(node.Granted, p.b, p.breakUp(t+2))
@@ -237,8 +225,7 @@ var shareClaims = []claim{
 	}},
 	{"a listing has all holders", func(p *probe) {
 		t := p.token(0)
-		p.expect(node.Granted, p.a, slotted(p.acquire("one", t), 3, 2))
-		p.expect(node.Granted, p.a, slotted(p.acquire("two", t+1), 3, 0))
+		p.expect(node.Granted, p.a, slotted(p.acquire("one", t), 3, 2), slotted(p.acquire("two", t+1), 3, 0))
 		l := p.look(p.name)
 		if l.Reply.Status != node.Held || l.Reply.Holders != 2 || len(l.Holders) != 2 {
 			p.Fatalf("the listing is %q by %d holders and has %d, want two", l.Reply.Status, l.Reply.Holders, len(l.Holders))

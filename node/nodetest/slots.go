@@ -42,8 +42,7 @@ var slotClaims = []claim{
 	{"a slot needs a token above every other's", func(p *probe) {
 		t := p.token(0)
 		p.expectSlot(0, p.a, slotted(p.acquire("one", t+5), 3, 0))
-		p.expect(node.Stale, p.b, slotted(p.acquire("two", t+4), 3, 1))
-		p.expect(node.Stale, p.b, slotted(p.acquire("two", t+5), 3, 1))
+		p.expect(node.Stale, p.b, slotted(p.acquire("two", t+4), 3, 1), slotted(p.acquire("two", t+5), 3, 1))
 		p.expectSlot(1, p.b, slotted(p.acquire("two", t+6), 3, 1))
 		p.fence(t + 6)
 		p.expect(node.Granted, p.a, slotted(p.release("one", t+7), 3, 0))
@@ -54,8 +53,7 @@ var slotClaims = []claim{
 		t := p.token(0)
 		p.expectSlot(1, p.a, slotted(p.acquire("one", t), 2, 1))
 		p.expectSlot(0, p.b, slotted(p.acquire("two", t+1), 2, 1))
-		p.expect(node.Held, p.b, slotted(p.acquire("three", t+2), 2, 1))
-		p.expect(node.Held, p.b, shared(p.acquire("reader", t+2)))
+		p.expect(node.Held, p.b, slotted(p.acquire("three", t+2), 2, 1), shared(p.acquire("reader", t+2)))
 		p.expect(node.Held, p.b, p.acquire("writer", t+2))
 		p.holders(2)
 	}},
@@ -153,8 +151,7 @@ var slotClaims = []claim{
 			p.Fatalf("held by %q in %v, want one in slot 2", r.Value, r.Share)
 		}
 		p.expect(node.Held, p.b, slotted(p.repair("three", t+2), 3, 2))
-		p.expect(node.Granted, p.b, slotted(p.repair("three", t+2), 3, 1))
-		p.expect(node.Granted, p.b, slotted(p.release("one", t), 3, 2))
+		p.expect(node.Granted, p.b, slotted(p.repair("three", t+2), 3, 1), slotted(p.release("one", t), 3, 2))
 		p.expect(node.Granted, p.b, slotted(p.repair("two", t+1), 3, 2))
 		p.expectSlot(0, p.a, slotted(p.acquire("four", t+3), 3, 0))
 	}},

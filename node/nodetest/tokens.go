@@ -22,8 +22,7 @@ var tokenClaims = []claim{
 		p.wantFence(p.free(), 0)
 
 		old := p.token(-3 * outside)
-		p.expect(node.Granted, p.a, withWindow(p.acquire("one", old), 6*outside))
-		p.expect(node.Granted, p.a, p.release("one", old))
+		p.expect(node.Granted, p.a, withWindow(p.acquire("one", old), 6*outside), p.release("one", old))
 		p.wantFence(p.expect(node.Behind, p.b, p.acquire("two", old+1)), old)
 		p.wantFence(p.free(), old)
 	}},
@@ -38,8 +37,7 @@ var tokenClaims = []claim{
 	}},
 	{"a token just above a fence far ahead is granted", func(p *probe) {
 		far := p.token(time.Hour)
-		p.expect(node.Granted, p.a, withWindow(p.acquire("one", far), 2*time.Hour))
-		p.expect(node.Granted, p.a, p.release("one", far))
+		p.expect(node.Granted, p.a, withWindow(p.acquire("one", far), 2*time.Hour), p.release("one", far))
 
 		p.expect(node.Ahead, p.b, p.acquire("two", far+node.TokenLeap+1))
 		p.wantFence(p.free(), far)
@@ -79,15 +77,12 @@ var tokenClaims = []claim{
 	}},
 	{"token 0 neither checks nor touches the fence", func(p *probe) {
 		p.wantFence(p.expect(node.Granted, p.a, p.acquire("one", 0)), 0)
-		p.expect(node.Granted, p.a, p.extend("one", 0))
-		p.expect(node.Granted, p.a, p.release("one", 0))
+		p.expect(node.Granted, p.a, p.extend("one", 0), p.release("one", 0))
 		p.fence(0)
 
 		token := p.take("one")
 		p.expect(node.Granted, p.a, p.release("one", 0))
-		p.expect(node.Granted, p.b, p.acquire("two", 0))
-		p.expect(node.Granted, p.b, p.acquire("two", 0))
-		p.expect(node.Granted, p.b, p.extend("two", 0))
+		p.expect(node.Granted, p.b, p.acquire("two", 0), p.acquire("two", 0), p.extend("two", 0))
 		p.expect(node.Granted, p.b, p.release("two", 0))
 		p.expect(node.Absent, p.b, p.release("two", 0))
 		p.fence(token)
@@ -97,8 +92,7 @@ var tokenClaims = []claim{
 		largest := node.MaxToken - 4
 		for _, token := range []node.Token{sixteenDigits, largest} {
 			wide := time.Duration(largest-sixteenDigits)*time.Microsecond + time.Hour
-			p.expect(node.Granted, p.a, withWindow(p.acquire("one", token), wide))
-			p.expect(node.Granted, p.a, p.release("one", token))
+			p.expect(node.Granted, p.a, withWindow(p.acquire("one", token), wide), p.release("one", token))
 			for range 4 {
 				p.wantFence(p.expect(node.Stale, p.b, p.acquire("two", token)), token)
 				token++

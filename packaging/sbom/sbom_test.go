@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,20 +13,16 @@ import (
 	"testing"
 )
 
+var must = check.Must
+
 // document runs bom on a program, and reads what it
 // wrote.
 func document(t *testing.T, program, to string) (doc bom) {
 	t.Helper()
-	if err := run([]string{"bom", "v1.2.3+x", "2026-01-31T09:00:00Z", program, to}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, run([]string{"bom", "v1.2.3+x", "2026-01-31T09:00:00Z", program, to}))
 	text, err := os.ReadFile(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, json.Unmarshal(text, &doc))
 	return doc
 }
 
@@ -38,9 +35,7 @@ func TestBomNamesEveryModuleThatTheProgramHas(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	out, err := exec.Command("go", "version", "-m", program).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	doc := document(t, program, filepath.Join(dir, "bom.json"))
 	has := map[string]string{}
 	for _, c := range doc.Components {
@@ -70,17 +65,13 @@ func TestBomIsThatOfTheProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	doc := document(t, self, filepath.Join(dir, "a.json"))
 	if c := doc.Metadata.Component; c.Version != "v1.2.3+x" || !strings.Contains(c.PURL, "@v1.2.3%2Bx") || doc.Metadata.Timestamp != "2026-01-31T09:00:00Z" {
 		t.Errorf("the program is %+v of %s", c, doc.Metadata.Timestamp)
 	}
 	content, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if sum := doc.Metadata.Component.Hashes[0].Content; sum != fmt.Sprintf("%x", sha256.Sum256(content)) {
 		t.Errorf("the program has the sum %s", sum)
 	}
@@ -89,13 +80,9 @@ func TestBomIsThatOfTheProgram(t *testing.T) {
 func TestEveryModuleHasItsLicence(t *testing.T) {
 	t.Parallel()
 	to := filepath.Join(t.TempDir(), "licences")
-	if err := run([]string{"licences", "../../cmd/redlatch", to}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, run([]string{"licences", "../../cmd/redlatch", to}))
 	text, err := os.ReadFile(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// One of each kind of licence, one with a notice, and one that only Windows has.
 	for _, part := range []string{"The Go standard library: LICENSE", "github.com/go-sql-driver/mysql v", "Mozilla Public License",
 		"github.com/redis/rueidis v", ": NOTICE", "modernc.org/sqlite v", "github.com/inconshreveable/mousetrap v"} {

@@ -27,14 +27,10 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 			var once sync.Once
 			client := func(between func()) *redlatch.Client {
 				n, err := mysql.Open(primary.Through(proxy.Addr()), &mysql.Options{Name: "test"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				// The failover takes seconds; the locks outlive it.
 				c, err := redlatch.New([]redlatch.Node{mysql.Between(n, between)}, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute}, NodeTimeout: 20 * time.Second, AssumeFresh: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t.Cleanup(func() { c.Close() })
 				return c
 			}
@@ -53,9 +49,7 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 				names = append(names, "job")
 			}
 			for _, name := range names {
-				if err := a.Do(ctx, name, nil, func(context.Context, *redlatch.Lease) error { return nil }); err != nil {
-					t.Fatal(err)
-				}
+				must(t, a.Do(ctx, name, nil, func(context.Context, *redlatch.Lease) error { return nil }))
 			}
 			replica, promote := follow(t, primary)
 			// A replica that is frozen gets what is in its socket's buffer.
@@ -68,9 +62,7 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 			}()
 			<-read
 			lease, err := b.TryLock(ctx, "job", &redlatch.LockOptions{TTL: time.Minute, NoKeepAlive: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			primary.Kill()
 			promote()
 			proxy.LeadTo(replica.Addr())

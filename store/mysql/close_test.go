@@ -16,9 +16,7 @@ func TestCloseAfterConnectionsBrokeIsNoError(t *testing.T) {
 	proxy := servertest.NewProxy(t, server)
 	for name, cut := range map[string]func(){"closed": proxy.Cut, "reset": proxy.Reset} {
 		n, err := mysql.Open(server.Through(proxy.Addr()), &mysql.Options{Name: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := n.Do(context.Background(), acquire("one")); err != nil {
 			t.Fatal(err)
 		}

@@ -33,9 +33,7 @@ func TestConformanceWhereAnEmptyStringIsNull(t *testing.T) {
 // empty.
 func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
 	n, err := mysql.Open(servertest.MariaDB(t)+"?sql_mode=%27EMPTY_STRING_IS_NULL%27", &mysql.Options{Table: "marked"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	guard := node.Guard{Membership: "0123456789abcdef", Nodes: "n", MaxTTL: time.Minute, Window: 10 * time.Second, Quarantine: time.Minute}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -54,9 +52,7 @@ func conformance(t *testing.T, table, parameters string) {
 	dsn := servertest.MariaDB(t) + parameters
 	open := func(t testing.TB, dsn, table string) casnode.Store {
 		n, err := mysql.Open(dsn, &mysql.Options{Table: table})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return mysql.Store(n)
 	}
 	casnodetest.Run(t, casnodetest.Harness{

@@ -17,16 +17,12 @@ import (
 func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 	dsn := servertest.MariaDB(t)
 	n, err := mysql.Open(dsn, &mysql.Options{Table: "examined"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	durability := func() node.Finding {
 		t.Helper()
 		found, err := n.Examine(context.Background(), node.Exam{Name: "probe", Window: 10 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var of node.Finding
 		for _, f := range found {
 			if f.Check == "durability" {
@@ -41,9 +37,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 		t.Errorf("without waiting for the disk: %+v", f)
 	}
 	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	if _, err := db.Exec("ALTER TABLE examined ENGINE = Aria"); err != nil {
 		t.Fatal(err)
@@ -56,16 +50,12 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 func TestExaminationSaysWhereReplicationIsAsynchronous(t *testing.T) {
 	server := servertest.OwnMariaDB(t, "--log-bin=log-bin", "--server-id=1", "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1")
 	n, err := mysql.Open(server.DSN(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	replication := func(guarded bool) node.Finding {
 		t.Helper()
 		found, err := n.Examine(context.Background(), node.Exam{Name: "probe", Window: 10 * time.Second, Guarded: guarded})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range found {
 			if f.Check == "replication" {
 				return f

@@ -12,11 +12,14 @@ import (
 
 	_ "github.com/go-sql-driver/mysql"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/rowtest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
+
+var must = check.Must
 
 func TestFaults(t *testing.T) {
 	rowtest.Run(t, rowtest.Harness{
@@ -46,32 +49,24 @@ func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 	}
 	parameters = append(parameters, "interpolateParams=true")
 	db, err := sql.Open("mysql", dsn+"?"+strings.Join(parameters, "&"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	if s.Pool > 0 {
 		db.SetMaxOpenConns(s.Pool)
 	}
 	n, err := mysql.From(db, &mysql.Options{Name: cmp.Or(s.Name, "test")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
 func killWaiting(t testing.TB, db *sql.DB) {
 	rows, err := db.Query(`SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rows.Close()
 	var all []int
 	for rows.Next() {
 		var id int
-		if err := rows.Scan(&id); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Scan(&id))
 		all = append(all, id)
 	}
 	if len(all) != 1 {
@@ -87,9 +82,7 @@ func killWaiting(t testing.TB, db *sql.DB) {
 func follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
 	replica := servertest.OwnMariaDB(t, "--server-id=2", "--log-bin", "--read-only=1")
 	db, err := sql.Open("mysql", replica.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	replicate(t, replica, primary)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -116,9 +109,7 @@ func replicate(t testing.TB, replica, primary *servertest.OwnDatabase) {
 func exec(t testing.TB, dsn string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	for _, s := range statements {
 		if _, err := db.Exec(s); err != nil {

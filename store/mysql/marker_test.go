@@ -18,9 +18,7 @@ import (
 func TestMarkerDoesNotChangeWhileAWriteWaits(t *testing.T) {
 	server := servertest.OwnMariaDB(t)
 	db, err := sql.Open("mysql", server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	for _, level := range []string{"READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"} {
 		for _, exists := range []bool{false, true} {
@@ -35,9 +33,7 @@ func TestMarkerDoesNotChangeWhileAWriteWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 			tx, err := db.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer tx.Rollback()
 			keep := "INSERT INTO redlatch_lock SELECT 'job', 'v', state FROM redlatch_lock WHERE name = 'other'"
 			if exists {
@@ -54,9 +50,7 @@ func TestMarkerDoesNotChangeWhileAWriteWaits(t *testing.T) {
 			waiting := func(want int) bool {
 				for end := time.Now().Add(time.Minute); time.Now().Before(end) && len(marked) == 0; time.Sleep(150 * time.Millisecond) {
 					var n int
-					if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'").Scan(&n); err != nil {
-						t.Fatal(err)
-					}
+					must(t, db.QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'").Scan(&n))
 					if n == want {
 						return true
 					}

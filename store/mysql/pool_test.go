@@ -31,22 +31,16 @@ func TestRowThatIsKeptUsesFewSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	db, err := sql.Open("mysql", server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer tx.Rollback()
 	if _, err := tx.Exec("SELECT 1 FROM redlatch_lock WHERE name = 'job' FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
 	sessions := func() (n int) {
-		if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'plain'").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'plain'").Scan(&n))
 		return n
 	}
 	most := 0
@@ -82,9 +76,7 @@ func TestRowThatIsKeptUsesFewSessions(t *testing.T) {
 func TestWaitForAConnectionIsNotTheServersSilence(t *testing.T) {
 	n, db := over(t, servertest.MariaDB(t), 1)
 	c, err := db.Conn(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

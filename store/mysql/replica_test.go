@@ -75,9 +75,7 @@ func TestReplicaThatStartsBetweenReadAndWriteGrantsNothing(t *testing.T) {
 		b := betweenOnce(n, func() {
 			replicate(t, server, primary)
 			db, err := sql.Open("mysql", server.DSN())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer db.Close()
 			for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 				var position string

@@ -21,9 +21,7 @@ import (
 func opened(t testing.TB, dsn string) *mysql.Node {
 	t.Helper()
 	n, err := mysql.Open(dsn, &mysql.Options{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { n.Close() })
 	return n
 }
@@ -64,9 +62,7 @@ func TestLockIsNotGrantedWithoutACommit(t *testing.T) {
 		})
 	}
 	db, err := sql.Open("mysql", server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	var open int
 	if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx").Scan(&open); err != nil || open != 0 {
@@ -105,16 +101,12 @@ func TestNothingIsLeftOnAGivenSession(t *testing.T) {
 	n, db := over(t, servertest.MariaDB(t), 1)
 	settings := func() map[string]string {
 		rows, err := db.Query("SHOW SESSION VARIABLES")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer rows.Close()
 		all := map[string]string{}
 		for rows.Next() {
 			var name, value string
-			if err := rows.Scan(&name, &value); err != nil {
-				t.Fatal(err)
-			}
+			must(t, rows.Scan(&name, &value))
 			all[name] = value
 		}
 		delete(all, "timestamp") // the time now

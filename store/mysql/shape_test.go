@@ -17,9 +17,7 @@ import (
 func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 	dsn := servertest.MariaDB(t)
 	schema, err := mysql.Schema("shaped")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	schema, _, _ = strings.Cut(schema, ";")
 	for _, c := range []struct{ from, to, says string }{
 		{"", "", ""},
@@ -40,9 +38,7 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 		}
 		exec(t, dsn, "DROP TABLE IF EXISTS shaped", strings.Replace(schema, c.from, c.to, 1))
 		n, err := mysql.Open(dsn, &mysql.Options{Table: "shaped"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer n.Close()
 		r, err := n.Do(context.Background(), acquire("one"))
 		if c.says == "" {
@@ -60,9 +56,7 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 func TestTableThatWasDroppedIsCreatedAgain(t *testing.T) {
 	dsn := servertest.MariaDB(t)
 	n, err := mysql.Open(dsn, &mysql.Options{Table: "dropped"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	for _, s := range []string{"SELECT 1", "DROP TABLE dropped", "TRUNCATE TABLE dropped", "DELETE FROM dropped"} {
 		exec(t, dsn, s)

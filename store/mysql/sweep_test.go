@@ -20,9 +20,7 @@ func TestSweepGoesByTheServersClock(t *testing.T) {
 		ctx := context.Background()
 		open := func(off time.Duration) *mysql.Node {
 			n, err := mysql.Open(servertest.MariaDB(t), &mysql.Options{Table: "swept"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { n.Close() })
 			if _, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: "job"}); err != nil {
 				t.Fatal(err)
@@ -48,9 +46,7 @@ func TestSweepGoesByTheServersClock(t *testing.T) {
 			held.Token++
 			take(n, held) // some of the writes sweep
 			left = map[string]bool{}
-			if err := n.Walk(ctx, func(name string) { left[name] = true }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, n.Walk(ctx, func(name string) { left[name] = true }))
 		}
 		if !left["job"] || left["over"] {
 			t.Errorf("the server's clock is off by %v: after sweeps there is %v, want job alone", off, left)
@@ -63,9 +59,7 @@ func TestSweepGoesByTheServersClock(t *testing.T) {
 // since.
 func TestSweepLeavesRowsThatHaveChanged(t *testing.T) {
 	n, err := mysql.Open(servertest.MariaDB(t), &mysql.Options{Table: "removed"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	for _, name := range []string{"over", "changed", "live"} {
 		req := acquire("one")
@@ -75,9 +69,7 @@ func TestSweepLeavesRowsThatHaveChanged(t *testing.T) {
 		}
 	}
 	change := func() { exec(t, servertest.MariaDB(t), "UPDATE removed SET version = 'other' WHERE name = 'changed'") }
-	if err := mysql.Remove(t.Context(), n, change, "over", "changed"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, mysql.Remove(t.Context(), n, change, "over", "changed"))
 	left := ""
 	if err := n.Walk(t.Context(), func(name string) { left += " " + name }); err != nil || left != " changed live" {
 		t.Errorf("%q are left, %v", left, err)

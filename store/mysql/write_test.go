@@ -26,15 +26,11 @@ func acquire(value string) node.Request {
 func over(t testing.TB, dsn string, connections int) (*mysql.Node, *sql.DB) {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(connections)
 	n, err := mysql.From(db, &mysql.Options{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n, db
 }
 

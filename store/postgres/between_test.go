@@ -11,11 +11,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/store/postgres"
 )
+
+var must = check.Must
 
 var listed = node.Guard{Membership: "list", Nodes: "one", MaxTTL: 30 * time.Second, Window: time.Minute, Quarantine: 32 * time.Second}
 
@@ -37,9 +40,7 @@ func mustBe(t testing.TB, n node.Node, req node.Request, status node.Status) {
 func pausedNode(t testing.TB, dsn string, between func(pool *pgxpool.Pool)) (*casnode.Node, *pgxpool.Pool) {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(pool.Close)
 	once := false
 	n, err := postgres.OverPaused(pool, postgres.Options{Poll: true}, func() {
@@ -48,9 +49,7 @@ func pausedNode(t testing.TB, dsn string, between func(pool *pgxpool.Pool)) (*ca
 			between(pool)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n, pool
 }
 
@@ -66,9 +65,7 @@ func TestFailoverBetweenReadAndWriteGrantsNothing(t *testing.T) {
 				primary := servertest.OwnPostgreSQL(t)
 				proxy := servertest.NewProxy(t, primary)
 				b, err := postgres.Open(primary.DSN(), &postgres.Options{Poll: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t.Cleanup(func() { b.Close() })
 				mustBe(t, b, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
 				if used {
@@ -111,9 +108,7 @@ func caughtUp(t testing.TB, primary, replica *servertest.OwnDatabase) {
 	t.Helper()
 	from, to := operatorOf(t, primary), operatorOf(t, replica)
 	var at string
-	if err := from.QueryRow(`SELECT pg_current_wal_flush_lsn()::text`).Scan(&at); err != nil {
-		t.Fatal(err)
-	}
+	must(t, from.QueryRow(`SELECT pg_current_wal_flush_lsn()::text`).Scan(&at))
 	until(t, to, `SELECT pg_last_wal_replay_lsn() >= '`+at+`'`)
 }
 
@@ -138,9 +133,7 @@ func operatorOf(t testing.TB, server *servertest.OwnDatabase) *sql.DB {
 func databaseAt(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -169,17 +162,13 @@ func TestWriteThatIsLateEndsBeforeTheNextMarkerIsTrusted(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	db := operatorOf(t, server)
 	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer b.Close()
 	mustBe(t, b, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
 	mustBe(t, b, wanted(node.OpAcquire, "before"), node.Granted)
 	mustBe(t, b, wanted(node.OpRelease, "before"), node.Granted)
 	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer tx.Rollback()
 	if _, err := tx.Exec(`SELECT FROM redlatch_lock WHERE name = 'job' FOR UPDATE`); err != nil {
 		t.Fatal(err)
@@ -203,9 +192,7 @@ func TestWriteThatIsLateEndsBeforeTheNextMarkerIsTrusted(t *testing.T) {
 	tx.Rollback()
 	r := <-late
 	l, err := b.Look(t.Context(), "job")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Logf("the late write: %v; holders %v; the quarantine ends at %v", r.Status, l.Holders, marked.TrustedFrom)
 	for _, h := range l.Holders {
 		if h.Until.After(marked.TrustedFrom) {
@@ -224,15 +211,11 @@ func TestMarkerOutlivesAnInsertThatWaits(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	db := operatorOf(t, server)
 	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer b.Close()
 	mustBe(t, b, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
 	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer tx.Rollback()
 	if _, err := tx.Exec(`INSERT INTO redlatch_lock VALUES ('job', 'x', '')`); err != nil {
 		t.Fatal(err)
@@ -264,9 +247,7 @@ func TestMarkerThatChangesBetweenReadAndWriteIsNoticed(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	db := operatorOf(t, server)
 	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer b.Close()
 	for _, used := range []bool{false, true} {
 		for name, change := range map[string]func(){

@@ -32,9 +32,7 @@ func conforms(t *testing.T, dsn string, opts postgres.Options) {
 		opts := opts
 		opts.Table = table
 		n, err := postgres.Open(dsn, &opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return postgres.Store(n)
 	}
 	casnodetest.Run(t, casnodetest.Harness{
@@ -56,9 +54,7 @@ func TestConformanceBehindAPooler(t *testing.T) {
 	dsn := servertest.PgBouncer(t)
 	open := func(t testing.TB) node.Node {
 		n, err := postgres.Open(dsn, &postgres.Options{Table: "pooled"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return n
 	}
 	nodetest.Run(t, nodetest.Harness{

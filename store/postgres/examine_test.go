@@ -18,15 +18,11 @@ import (
 func examine(t *testing.T, dsn string, opts postgres.Options, exam node.Exam) map[string]node.Finding {
 	t.Helper()
 	n, err := postgres.Open(dsn, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	exam.Name, exam.Window = "probe", 10*time.Second
 	found, err := n.Examine(context.Background(), exam)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]node.Finding{}
 	for _, f := range found {
 		all[f.Check] = f
@@ -37,9 +33,7 @@ func examine(t *testing.T, dsn string, opts postgres.Options, exam node.Exam) ma
 func operator(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -76,9 +70,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 func TestUserWithTheRightsOfTheSchemaCanLock(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	schema, err := postgres.Schema("byhand")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db := operator(t, dsn)
 	for _, s := range append([]string{"CREATE ROLE locks LOGIN", "CREATE ROLE nobody_else LOGIN"}, strings.Split(strings.TrimSpace(schema), ";\n")...) {
 		if _, err := db.Exec(s); err != nil {
@@ -90,9 +82,7 @@ func TestUserWithTheRightsOfTheSchemaCanLock(t *testing.T) {
 		t.Errorf("with the rights: %+v", f)
 	}
 	n, err := postgres.Open(strings.Replace(dsn, "postgres@", "nobody_else@", 1), &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	if _, err := n.Do(context.Background(), node.Request{Op: node.OpInspect, Name: "job"}); err == nil || !strings.Contains(err.Error(), "redlatch schema postgres") {
 		t.Errorf("without the rights: %v", err)

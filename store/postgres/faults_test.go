@@ -45,9 +45,7 @@ func TestFaults(t *testing.T) {
 
 func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.Pool > 0 {
 		config.MaxConns = int32(s.Pool)
 	}
@@ -58,14 +56,10 @@ func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 		config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
 	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(pool.Close)
 	n, err := postgres.From(pool, &postgres.Options{Poll: true, Name: s.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -73,9 +67,7 @@ func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 func follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
 	replica := primary.Replica()
 	db, err := sql.Open("pgx", replica.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		var streams bool

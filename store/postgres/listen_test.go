@@ -19,13 +19,9 @@ func TestConnectionThatWentSilentIsMadeAnew(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	proxy := servertest.NewProxy(t, server)
 	pool, err := pgxpool.New(t.Context(), server.Through(proxy.Addr()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n, err := postgres.From(pool, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	awaken(t, n)
 	missed := make(chan error, 100)

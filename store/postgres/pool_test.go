@@ -24,9 +24,7 @@ func slowPool(t testing.TB, table string, delay time.Duration) (*postgres.Node, 
 	server := servertest.OwnPostgreSQL(t)
 	proxy := servertest.NewProxy(t, server)
 	n, err := postgres.Open(server.Through(proxy.Addr())+"&pool_max_conns=5", &postgres.Options{Poll: true, Table: table})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { n.Close() })
 	proxy.Delay(delay)
 	return n, proxy
@@ -45,16 +43,12 @@ func releaseMany(t testing.TB) {
 	const leases, limit = 50, 4 * time.Second
 	n, proxy := slowPool(t, "released", 0)
 	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: limit, Cluster: redlatch.Cluster{MaxTTL: 5 * time.Minute}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	var all []*redlatch.Lease
 	for i := range leases {
 		l, err := c.Lock(t.Context(), fmt.Sprint("job ", i), &redlatch.LockOptions{TTL: 5 * time.Minute, NoKeepAlive: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, l)
 	}
 	proxy.Delay(limit / 16) // 50 releases of two statements over five connections take 5 s
@@ -112,9 +106,7 @@ func TestRequestWithoutAConnectionSaysSo(t *testing.T) {
 func TestCloseDoesNotWaitForASilentServer(t *testing.T) {
 	n, proxy := slowPool(t, "silent", 0)
 	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	if _, err := c.Lock(t.Context(), "job", nil); err != nil {
 		t.Fatal(err)

@@ -54,23 +54,17 @@ func TestSettingsOfTheSessionChangeNothing(t *testing.T) {
 			t.Run(where+"/"+setting, func(t *testing.T) {
 				// All sessions get the setting, as by another client of the pooler.
 				config, err := pgxpool.ParseConfig(dsn(t))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				config.MaxConns = 2
 				config.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 					_, err := conn.Exec(ctx, "SET "+setting, pgx.QueryExecModeSimpleProtocol)
 					return err == nil, err
 				}
 				pool, err := pgxpool.NewWithConfig(t.Context(), config)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer pool.Close()
 				n, err := postgres.From(pool, &postgres.Options{Poll: true, Table: "settings"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				useAll(t, n, `job \x00 '"`+setting+where)
 				if where == "pooler" { // other tests get these sessions
 					for range 20 {
@@ -92,9 +86,7 @@ func TestNodeWorksWhateverTheDriverIsSetTo(t *testing.T) {
 		} {
 			t.Run(where+"/"+parameter, func(t *testing.T) {
 				n, err := postgres.Open(dsn(t)+"&"+parameter, &postgres.Options{Table: "driver"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer n.Close()
 				useAll(t, n, where+parameter)
 			})
@@ -108,14 +100,10 @@ func TestNothingIsLeftBehindOnASession(t *testing.T) {
 	for where, dsn := range servers {
 		t.Run(where, func(t *testing.T) {
 			config, err := pgxpool.ParseConfig(dsn(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			config.MaxConns = 1
 			pool, err := pgxpool.NewWithConfig(t.Context(), config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer pool.Close()
 			state := func() string {
 				t.Helper()
@@ -127,18 +115,14 @@ func TestNothingIsLeftBehindOnASession(t *testing.T) {
 						(SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype NOT IN ('virtualxid', 'relation')),
 						(SELECT coalesce(string_agg(name || '=' || setting, ' ' ORDER BY name), '') FROM pg_settings WHERE source = 'session')`,
 						pgx.QueryExecModeExec).Scan(&prepared, &locks, &settings)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					all = append(all, fmt.Sprint(prepared, locks, settings))
 				}
 				return strings.Join(all, "\n")
 			}
 			before := state()
 			n, err := postgres.From(pool, &postgres.Options{Poll: true, Table: "traces"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i := range 10 {
 				useAll(t, n, fmt.Sprint("traces ", i))
 			}
@@ -155,9 +139,7 @@ func TestManyRequestsShareThePoolersSessions(t *testing.T) {
 	for where, dsn := range servers {
 		t.Run(where, func(t *testing.T) {
 			n, err := postgres.Open(dsn(t)+"&pool_max_conns=8", &postgres.Options{Table: "shared_sessions"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer n.Close()
 			var all sync.WaitGroup
 			for i := range 8 {

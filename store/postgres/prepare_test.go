@@ -21,9 +21,7 @@ func TestManyCreateTheTableAtOnce(t *testing.T) {
 		var all []*postgres.Node
 		for range programs {
 			n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: fmt.Sprintf("at_once_%d", round)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all = append(all, n)
 		}
 		var wg sync.WaitGroup

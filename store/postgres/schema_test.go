@@ -27,9 +27,7 @@ func TestUsersWithSchemasOfTheirOwnShareATable(t *testing.T) {
 	}
 	acquire := func(user, table string) (node.Status, error) {
 		n, err := postgres.Open(strings.Replace(dsn, "postgres@", user+"@", 1), &postgres.Options{Poll: true, Table: table})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer n.Close()
 		r, err := n.Do(t.Context(), node.Request{Op: node.OpAcquire, Name: "job", Value: user, TTL: time.Minute})
 		return r.Status, err
@@ -67,14 +65,10 @@ func TestUsersWithSchemasOfTheirOwnShareATable(t *testing.T) {
 func TestOneTableHasOneName(t *testing.T) {
 	name := func(table string) string {
 		n, err := postgres.Open("postgres://locks@db.internal/app", &postgres.Options{Table: table})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer n.Close()
 		schema, err := postgres.Schema(table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return n.String() + " " + schema
 	}
 	for _, table := range []string{"redlatch_lock", "public.redlatch_lock"} {

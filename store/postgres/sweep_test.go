@@ -20,9 +20,7 @@ import (
 func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	n, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	mustBe(t, n, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
 	db := operatorOf(t, server)
@@ -32,9 +30,7 @@ func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
 		mustBe(t, n, req, node.Granted)
 	}
 	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer tx.Rollback()
 	if _, err := tx.Exec(`SELECT FROM redlatch_lock WHERE name = 'locked' FOR UPDATE`); err != nil {
 		t.Fatal(err)
@@ -44,13 +40,9 @@ func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := postgres.Remove(t.Context(), n, change, "over", "locked", "changed", "missing"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, postgres.Remove(t.Context(), n, change, "over", "locked", "changed", "missing"))
 	var left string
-	if err := db.QueryRow(`SELECT string_agg(convert_from(name, 'UTF8'), ' ' ORDER BY name) FROM redlatch_lock WHERE name <> ''`).Scan(&left); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.QueryRow(`SELECT string_agg(convert_from(name, 'UTF8'), ' ' ORDER BY name) FROM redlatch_lock WHERE name <> ''`).Scan(&left))
 	if left != "changed live locked" {
 		t.Errorf("%q are left", left)
 	}
@@ -63,9 +55,7 @@ func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
 func BenchmarkAcquireBesideAMillionRows(b *testing.B) {
 	server := servertest.OwnPostgreSQL(b)
 	n, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer n.Close()
 	request := func(op node.Op, i int64) node.Request {
 		return node.Request{Op: op, Name: fmt.Sprint("job ", i), Value: "v", TTL: time.Minute, Retention: time.Hour}
@@ -112,9 +102,7 @@ func BenchmarkAcquireBesideAMillionRows(b *testing.B) {
 		b.ReportMetric(float64(all[int(float64(len(all)-1)*p)].Microseconds())/1000, fmt.Sprintf("p%v-ms", p*100))
 	}
 	var dead, hot float64
-	if err := db.QueryRow(`SELECT n_dead_tup, n_tup_hot_upd::float / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE relname = 'redlatch_lock'`).Scan(&dead, &hot); err != nil {
-		b.Fatal(err)
-	}
+	must(b, db.QueryRow(`SELECT n_dead_tup, n_tup_hot_upd::float / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE relname = 'redlatch_lock'`).Scan(&dead, &hot))
 	b.ReportMetric(dead, "dead-rows")
 	b.ReportMetric(hot*100, "%HOT")
 }

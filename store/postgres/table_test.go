@@ -24,9 +24,7 @@ import (
 func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(t.Context())
 	for _, c := range []struct{ name, create, says string }{
 		{"no_key", `CREATE TABLE no_key (name bytea, version text, state bytea)`, "its key is missing and not (name)"},
@@ -42,9 +40,7 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: c.name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r, err := n.Do(t.Context(), node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Minute})
 		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "redlatch schema postgres") {
 			t.Errorf("%s: %v, %v; want an error that says %q", c.name, r.Status, err, c.says)
@@ -58,21 +54,15 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 func TestKeyThatIsDroppedUnderAClientEndsItsInserts(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: "lost_key"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	acquire := func(name string) error {
 		_, err := n.Do(t.Context(), node.Request{Op: node.OpAcquire, Name: name, Value: "v", TTL: time.Minute})
 		return err
 	}
-	if err := acquire("one"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, acquire("one"))
 	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(t.Context())
 	if _, err := conn.Exec(t.Context(), "ALTER TABLE lost_key DROP CONSTRAINT lost_key_pkey"); err != nil {
 		t.Fatal(err)
@@ -87,16 +77,12 @@ func TestKeyThatIsDroppedUnderAClientEndsItsInserts(t *testing.T) {
 func TestTableThatIsDroppedUnderAClientIsMadeAgain(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(t.Context())
 	guard := node.Guard{Membership: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 2 * time.Minute}
 	for _, text := range []string{"DROP TABLE dropped", "TRUNCATE dropped", "DELETE FROM dropped"} {
 		n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: "dropped"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req := node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &guard}
 		if _, err := n.Do(t.Context(), req); err != nil {
 			t.Fatal(err)
@@ -118,17 +104,13 @@ func TestLongNamesOfTablesNotifyToo(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	schema, table := strings.Repeat("s", 63), strings.Repeat("t", 63)
 	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(t.Context())
 	if _, err := conn.Exec(t.Context(), "CREATE SCHEMA "+schema); err != nil {
 		t.Fatal(err)
 	}
 	n, err := postgres.Open(dsn, &postgres.Options{Table: schema + "." + table})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	awaken(t, n)
 }

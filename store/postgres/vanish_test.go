@@ -32,9 +32,7 @@ type vanishing struct {
 func newVanishing(t *testing.T, to string) *vanishing {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := &vanishing{listener: l, to: to}
 	t.Cleanup(func() {
 		l.Close()
@@ -121,13 +119,9 @@ func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	way := newVanishing(t, server.Addr())
 	pool, err := pgxpool.New(t.Context(), server.Through(way.listener.Addr().String())+"&pool_max_conns=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := postgres.From(pool, &postgres.Options{Poll: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 3 { // it has all that it needs
 		req := node.Request{Op: node.OpAcquire, Name: "job", Value: "before", TTL: time.Minute, Retention: time.Hour}
 		mustBe(t, a, req, node.Granted)
@@ -144,9 +138,7 @@ func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
 		t.Fatal("the host has not vanished")
 	}
 	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer b.Close()
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

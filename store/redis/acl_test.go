@@ -24,9 +24,7 @@ import (
 func documentedUser(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "ACL SETUSER locks ") {
 			return strings.Fields(line)
@@ -79,9 +77,7 @@ func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
 			addresses = append(addresses, asUser(s, "locks:PASSWORD"))
 		}
 		// New servers are declared so by an operator, who may SCAN.
-		if err := fresh.Declare(context.Background(), laterClient(t, redlatch.Options{}, servertest.Addresses(servers)...)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fresh.Declare(context.Background(), laterClient(t, redlatch.Options{}, servertest.Addresses(servers)...)))
 		opts, log := logged(redlatch.Options{})
 		a, b := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), opts)
 		best, began := time.Hour, time.Now()

@@ -31,9 +31,7 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 	servers := servertest.Redis(t, 3)
 	addresses := servertest.Addresses(servers)
 	long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute, TokenWindow: 500 * time.Millisecond}}
-	if err := cycle(newClient(t, open(t, addresses...), long)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(newClient(t, open(t, addresses...), long)))
 	c := changeBounds(t, quick, addresses)
 	trustedFrom := func(s *servertest.Server) string {
 		return strings.Fields(s.Do("GET", "redlatch:1:marker"))[8]
@@ -81,9 +79,7 @@ func TestLeaseThatIsLongerThanTheNewBoundsEnds(t *testing.T) {
 		addresses := servertest.Addresses(servers)
 		long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 3 * time.Second, TokenWindow: 300 * time.Millisecond}}
 		l, err := newClient(t, open(t, addresses...), long).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: 3 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		short := long
 		short.MaxTTL = time.Second
 		changeBounds(t, short, addresses)

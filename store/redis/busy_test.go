@@ -132,9 +132,7 @@ func TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut(t *testing.T) {
 	}
 	// The two others are a majority: not every attempt waits for this server.
 	eventually(t, patience, func() error {
-		if err := cycle(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(c))
 		if marker := s.Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " changed ") {
 			return fmt.Errorf("after loading it is marked %q, want it in quarantine", marker)
 		}

@@ -84,7 +84,7 @@ func unix(t testing.TB, text string) time.Time {
 func TestExaminationFindsClocksThatAreApart(t *testing.T) {
 	t.Parallel()
 	servers := append(servertest.Redis(t, 2), servertest.StartWithClock(t, -3*time.Second), servertest.StartWithClock(t, time.Hour))
-	found, up := examine(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{Guard: redlatch.GuardOff}, "")
+	found, up := examine(t, nodesOf(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{Guard: redlatch.GuardOff}, "")
 	if !slices.Contains(found, "danger clock") || !slices.Contains(found, "warning clock") {
 		t.Errorf("found is %q", found)
 	}

@@ -41,9 +41,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 	start := func(t testing.TB) ([]*servertest.Server, *redlatch.Client) {
 		servers := servertest.Redis(t, 3)
 		c := newClient(t, open(t, servertest.Addresses(servers)...), short)
-		if err := cycle(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(c))
 		return servers, c
 	}
 	t.Run("locks that come and go", func(t *testing.T) {
@@ -51,9 +49,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		servers, c := start(t)
 		servers[0].Do("FLUSHALL")
 		eventually(t, patience, func() error {
-			if err := cycle(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cycle(c))
 			return trusted(servers[0])
 		})
 		servers[1].Kill()
@@ -65,9 +61,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 			servers, _ := start(t)
 			c := laterClient(t, short, servertest.Addresses(servers)...)
 			l, err := c.Lock(ctx, "job", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			servers[0].Do("FLUSHALL")
 			eventually(t, patience, func() error {
 				if err := l.Err(); err != nil {
@@ -93,9 +87,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		timed(t, func(t testing.TB) {
 			servers, c := start(t)
 			l, err := c.Lock(ctx, "job", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			eventually(t, patience, func() error {
 				if servers[0].Do("GET", "job") == "" {
 					return errors.New("not reached yet")
@@ -120,13 +112,9 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		servers[0].Do("FLUSHALL")
 		eventually(t, patience, func() error {
 			c, err := redlatch.New(open(t, servertest.Addresses(servers)...), &short)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c.Close()
-			if err := cycle(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cycle(c))
 			return trusted(servers[0])
 		})
 	})
@@ -143,23 +131,17 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 		proxy := servertest.NewProxy(t, servers[2])
 		a, b, c, d := servers[0].URL(), servers[1].URL(), proxy.URL(), servers[3].URL()
 		old := newClient(t, open(t, a, b, c), short)
-		if err := cycle(old); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(old))
 		nobody := "127.0.0.1:" + servertest.FreePort(t)
 		proxy.LeadTo(nobody)
 		proxy.Reset()
 		changed := laterClient(t, short, a, b, d)
 		_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a, b, c)})
 		proxy.LeadTo(servers[2].Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		eventually(t, patience, func() error { return cycle(changed) })
 		l, err := changed.Lock(context.Background(), "job", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		servers[1].Do("FLUSHALL")
 		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			if l2, err := old.TryLock(context.Background(), "job", nil); err == nil {

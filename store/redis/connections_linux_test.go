@@ -19,17 +19,11 @@ import (
 func connectionsTo(t testing.TB, address string) (n int) {
 	t.Helper()
 	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	table, err := os.ReadFile("/proc/self/net/tcp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(table)) {
 		// number, local address, remote address, state: established, or closed
 		// by the other end alone.
@@ -63,9 +57,7 @@ func TestConnectionsAfterTroubleAreNoMoreThanBefore(t *testing.T) {
 			}
 		}
 		c, err := redlatch.New(nodes(urls...), &redlatch.Options{Guard: redlatch.GuardOff, NodeTimeout: 100 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for round := range 8 {
 			var all sync.WaitGroup
 			for i := range 48 {

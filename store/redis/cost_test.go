@@ -5,6 +5,8 @@ package redis_test
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +18,25 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
+
+// TestPairAllocatesNoMoreThanItNeeds counts the allocations of a pair with package
+// direct on one server: the attempt, the claim, its mutex, its value, the lease,
+// and the keys and the reply of each request; for Lock also the local queue.
+func TestPairAllocatesNoMoreThanItNeeds(t *testing.T) {
+	s := servertest.Redis(t, 1)[0]
+	program := filepath.Join(t.TempDir(), "allocations")
+	if out, err := exec.Command("go", "build", "-o", program, "./testdata/allocations").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command(program, s.URL()).CombinedOutput()
+	var lock, try int
+	if _, scan := fmt.Sscan(string(out), &lock, &try); err != nil || scan != nil {
+		t.Fatalf("%v, %v\n%s", err, scan, out)
+	}
+	if lock > 10 || try > 9 {
+		t.Errorf("Lock and Release take %d allocations, TryLock and Release %d, want at most 10 and 9", lock, try)
+	}
+}
 
 // BenchmarkGuard compares a client with the guard on to the same client with it
 // off, on the same servers. The two alternate, so
@@ -72,9 +93,7 @@ func pair(b *testing.B, c *redlatch.Client) time.Duration {
 	if err == nil {
 		err = l.Release(context.Background())
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return time.Since(start)
 }
 
@@ -112,9 +131,7 @@ func evalTime(b *testing.B, s *servertest.Server, command string) float64 {
 	stats := s.Do("INFO", "commandstats")
 	m := regexp.MustCompile(`cmdstat_` + command + `:[^\n]*`).FindString(stats)
 	f, err := strconv.ParseFloat(usecPerCall.FindStringSubmatch(m)[1], 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return f
 }
 

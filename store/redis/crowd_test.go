@@ -239,9 +239,7 @@ func TestAHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 		}
 		t.Logf("in line after %v", time.Since(start))
 		began := monotonic()
-		if err := lease.Release(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, lease.Release(context.Background()))
 
 		// The late ones are killed when those before them have been served:
 		// half of them as they are notified, half somewhat further back in the

@@ -23,9 +23,9 @@ import (
 	rueidisclient "github.com/redis/rueidis"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/nodetest"
 	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/direct"
@@ -55,14 +55,16 @@ func eachLibrary(t *testing.T, test func(t *testing.T, nodes func(addresses ...s
 	}
 }
 
+// withDriver runs a test with one adapter, for what a client decides whatever the
+// adapter is: all of them answer alike (TestConformance), have the errors of the
+// server (TestServerErrorsSayWhatToDo), and notice that no reply comes
+// (TestReplyThatNeverComesIsATimeoutThroughEveryDriver).
 func withDriver(t *testing.T, name string, test func(t *testing.T, nodes func(addresses ...string) []redlatch.Node)) {
 	t.Run(name, func(t *testing.T) {
 		test(t, func(addresses ...string) []redlatch.Node {
 			t.Helper()
 			nodes, err := drivers[name](addresses...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return nodes
 		})
 	})
@@ -80,9 +82,7 @@ func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redl
 		opts.NodeTimeout = 3 * time.Second // other tests share this machine
 	}
 	c, err := redlatch.New(nodes, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -99,7 +99,10 @@ func wantErr(t testing.TB, err error, targets ...error) {
 // eventually waits until check returns no error.
 var eventually = poll.Within
 
+var must = check.Must
+
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		nodetest.Run(t, nodetest.Harness{
@@ -112,12 +115,11 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceOverAClientOfTheCallers(t *testing.T) {
+	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
 	t.Run("rueidis with RESP2", func(t *testing.T) {
 		client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{server.Addr()}, AlwaysRESP2: true, DisableCache: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(client.Close)
 		nodetest.Run(t, nodetest.Harness{Wakes: true, Open: func(t testing.TB) (a, b redlatch.Node) {
 			a, err1 := rueidis.From(client, &rueidis.Options{Name: "a"})
@@ -149,38 +151,6 @@ func TestConformanceOverAClientOfTheCallers(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestForeignFormatsAreHeldNotBroken(t *testing.T) {
-	server := servertest.Redis(t, 1)[0]
-	server.Do("HSET", "hash", "uuid:1", "1")
-	server.Do("PEXPIRE", "hash", "60000")
-	server.Do("SADD", "set", "x")
-	server.Do("SET", "no expiry", "x")
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		c := newClient(t, nodes(server.URL()), redlatch.Options{})
-		for name, want := range map[string]redlatch.Holder{
-			"hash":      {Kind: redlatch.KindForeign, Owner: "hash", Left: time.Minute},
-			"set":       {Kind: redlatch.KindForeign, Owner: "set", Left: node.NoExpiry},
-			"no expiry": {Kind: redlatch.KindPlain, Owner: `"x"`, Left: node.NoExpiry},
-		} {
-			_, err := c.TryLock(context.Background(), name, nil)
-			var held *redlatch.HeldError
-			if !errors.As(err, &held) || len(held.Holders) != 1 {
-				t.Fatalf("%s: got %v, want a HeldError", name, err)
-			}
-			h := held.Holders[0]
-			if h.Kind != want.Kind || h.Owner != want.Owner || (h.Left == node.NoExpiry) != (want.Left == node.NoExpiry) {
-				t.Errorf("%s: got holder %+v, want %+v", name, h, want)
-			}
-			if want.Left == node.NoExpiry && !strings.Contains(err.Error(), "no expiry") {
-				t.Errorf("%s: %v does not say that it never ends", name, err)
-			}
-		}
-	})
-	if server.Do("TYPE", "hash") != "hash" || server.Do("TYPE", "set") != "set" || server.Do("GET", "no expiry") != "x" {
-		t.Error("a foreign key was touched")
-	}
-}
-
 // noLoading is why tests of servers that load their data are not for Redis 6.2.
 const noLoading = "a server that loads its data answers only after every 2 MB, and no setting changes that"
 
@@ -204,9 +174,7 @@ func TestServerErrorsSayWhatToDo(t *testing.T) {
 			{code: "OOM", settings: []string{"--maxmemory", "1", "--maxmemory-policy", "noeviction"}},
 			{code: "MISCONF", settings: []string{"--save", "1", "1"}, provoke: func(s *servertest.Server) {
 				// A folder in place of the file that the server saves to.
-				if err := os.Mkdir(filepath.Join(s.Dir(), "dump.rdb"), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Mkdir(filepath.Join(s.Dir(), "dump.rdb"), 0o700))
 				s.Do("SET", "x", "y")
 				s.Try("BGSAVE")
 				eventually(t, patience, func() error {
@@ -265,17 +233,11 @@ func TestForgottenScriptsAreSentAgain(t *testing.T) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		for range 3 {
 			l, err := c.TryLock(context.Background(), "job", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			server.Do("SCRIPT", "FLUSH")
-			if err := l.Extend(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Extend(context.Background()))
 			server.Do("SCRIPT", "FLUSH")
-			if err := l.Release(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(context.Background()))
 		}
 	})
 }
@@ -285,9 +247,7 @@ func TestBrokenConnectionsAreMadeAgain(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		l, err := c.Lock(context.Background(), "job", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 		eventually(t, patience, func() error { return l.Extend(context.Background()) })
 		server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -323,9 +283,7 @@ func TestServerThatComesUpLaterIsFound(t *testing.T) {
 func TestTLSPasswordAndDatabase(t *testing.T) {
 	dir := t.TempDir()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redlatch test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -333,18 +291,12 @@ func TestTLSPasswordAndDatabase(t *testing.T) {
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write := func(name, kind string, der []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 		return path
 	}
 	cert, private := write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", pkcs8)
@@ -356,9 +308,7 @@ func TestTLSPasswordAndDatabase(t *testing.T) {
 		url := "rediss://locker:p%40ss%2Fword@127.0.0.1:" + tlsPort + "/3?tls_ca=" + cert
 		c := newClient(t, nodes(url), redlatch.Options{NodeTimeout: 5 * time.Second})
 		l, err := c.TryLock(context.Background(), "job", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(server.Do("INFO", "keyspace"), "db3:keys=2") {
 			t.Errorf("the lock and its fence are not in database 3: %s", server.Do("INFO", "keyspace"))
 		}

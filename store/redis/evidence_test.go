@@ -124,9 +124,7 @@ func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 			servers := servertest.Redis(t, 3)
 			addresses := servertest.Addresses(servers)
 			l, err := newClient(t, open(t, addresses...), quick).Lock(context.Background(), "job", &redlatch.LockOptions{NoKeepAlive: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			opts := quick
 			opts.AssumeFresh = name == "by looking" // before its first lock
 			c := laterClient(t, opts, addresses...)

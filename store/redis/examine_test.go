@@ -30,9 +30,7 @@ func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name st
 		}
 	}()
 	up, err := admin.Examine(context.Background(), nodes, &opts, &admin.ExamineOptions{Name: name, Samples: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var found []string
 	for _, f := range up.Findings {
 		if f.Found == "" || f.Severity > node.Fine && (f.Means == "" || f.Do == "") {
@@ -104,9 +102,7 @@ func TestExaminationLeavesNothingAndDisturbsNobody(t *testing.T) {
 		urls := servertest.Addresses(servers)
 		c := newClient(t, nodes(urls...), redlatch.Options{})
 		lease, err := c.Lock(context.Background(), "redlatch-doctor", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found, up := examine(t, nodes(urls...), redlatch.Options{}, "redlatch-doctor")
 		if len(found) > 0 || up.Answered != 3 {
 			t.Errorf("found is %q", found)
@@ -132,13 +128,13 @@ func TestExaminationLeavesNothingAndDisturbsNobody(t *testing.T) {
 	for _, s := range servers {
 		s.Do("FLUSHALL")
 	}
-	examine(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
+	examine(t, nodesOf(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
 	if servers[0].Do("EXISTS", "redlatch:1:marker") != "0" {
 		t.Error("the examination marked a node")
 	}
 }
 
-func must(nodes []redlatch.Node, err error) []redlatch.Node {
+func nodesOf(nodes []redlatch.Node, err error) []redlatch.Node {
 	if err != nil {
 		panic(err)
 	}
@@ -178,15 +174,13 @@ func TestExaminationOfAMembershipFindsWhatIsWrongWithIt(t *testing.T) {
 		})
 	}
 	// Marked for one membership, and asked by a client of another.
-	if err := fresh.Declare(t.Context(), newClient(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{})); err != nil {
-		t.Fatal(err)
-	}
-	found, _ := examine(t, must(drivers["rueidis"](a, b)), redlatch.Options{}, "")
+	must(t, fresh.Declare(t.Context(), newClient(t, nodesOf(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{})))
+	found, _ := examine(t, nodesOf(drivers["rueidis"](a, b)), redlatch.Options{}, "")
 	if !slices.Contains(found, "danger marker") {
 		t.Errorf("another membership: %q", found)
 	}
 	servers[1].Do("FLUSHALL")
-	found, _ = examine(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
+	found, _ = examine(t, nodesOf(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
 	if !slices.Equal(found, []string{"warning marker"}) {
 		t.Errorf("a node was flushed: %q", found)
 	}

@@ -21,9 +21,7 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	servers := servertest.Redis(t, 4)
 	a := servertest.Addresses(servers)
 	old := newClient(t, open(t, a[:3]...), quick)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(old))
 	if _, err := admin.New(old).Init(context.Background(), &admin.InitOptions{Former: open(t, a[:3]...)}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,26 +41,36 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	}
 	eventually(t, patience, func() error { return cycle(old) })
 	servers[2].Do("DEL", "redlatch:1:marker")
-	if err := change(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, change())
 	eventually(t, patience, func() error { return cycle(changed) })
 }
 
 // TestFormerMembershipThatIsNotTheOneInServiceIsRefused omits three nodes of five,
-// which would continue as a quorum.
+// which would continue as a quorum. If the membership has a name, the marker has
+// their number.
 func TestFormerMembershipThatIsNotTheOneInServiceIsRefused(t *testing.T) {
 	t.Parallel()
+	t.Run("addresses", func(t *testing.T) { refusesPartOfTheFormerMembership(t, "", "") })
+	t.Run("names", func(t *testing.T) { refusesPartOfTheFormerMembership(t, "prod-1", "prod-2") })
+}
+
+func refusesPartOfTheFormerMembership(t *testing.T, before, after string) {
+	t.Parallel()
 	a := servertest.Addresses(servertest.Redis(t, 6))
-	old := newClient(t, open(t, a[:5]...), quick)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
-	changed := laterClient(t, quick, a[0], a[1], a[5])
+	opts := quick
+	opts.Membership = before
+	old := newClient(t, open(t, a[:5]...), opts)
+	must(t, cycle(old))
+	opts.Membership = after
+	changed := laterClient(t, opts, a[0], a[1], a[5])
 	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a[0], a[1])})
 	wantErr(t, err, redlatch.ErrConfig)
-	if !strings.Contains(err.Error(), a[4]) {
-		t.Errorf("who is missing is not said: %v", err)
+	missing := a[4]
+	if before != "" {
+		missing = before + " (nodes: 5)"
+	}
+	if !strings.Contains(err.Error(), missing) {
+		t.Errorf("what is missing is not said: %v", err)
 	}
 	if err := cycle(old); err != nil {
 		t.Errorf("the list that was in service is not any more: %v", err)

@@ -22,14 +22,12 @@ import (
 // and then of another, with a policy that evicts keys with an expiry.
 func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	withDriver(t, "goredis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
 		addresses := servertest.Addresses(servers)
 		opts, log := logged(quick)
 		holder, other := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), quick)
-		if err := cycle(other); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(other))
 		const ttl = 2 * time.Second
 		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ttl})
 		const warning = "the server may evict keys (maxmemory-policy volatile-ttl), and with them locks: set maxmemory-policy noeviction"
@@ -80,13 +78,11 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 // TestFullServersKeepWhatIsHeld fills the servers' memory under a holder.
 func TestFullServersKeepWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	withDriver(t, "rueidis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		addresses := servertest.Addresses(servers)
 		holder, other := newClient(t, nodes(addresses...), quick), newClient(t, nodes(addresses...), quick)
-		if err := cycle(other); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(other))
 		const ttl = 2 * time.Second
 		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ttl})
 		for _, s := range servers {
@@ -124,9 +120,7 @@ func TestFullServersKeepSharesThatAreHeld(t *testing.T) {
 			t.Parallel()
 			servers := servertest.Redis(t, 3)
 			c := newClient(t, open(t, servertest.Addresses(servers)...), quick)
-			if err := cycle(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cycle(c))
 			opts.TTL = 2 * time.Second
 			var all []*redlatch.Lease
 			for range 3 {
@@ -179,14 +173,12 @@ func lookedUp(s *servertest.Server, name string, want int) error {
 // write of a holder, which is how it reports that its disk is full.
 func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	withDriver(t, "direct", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server := servertest.Redis(t, 1, "--save", "3600", "1000000")[0]
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
 		// A folder in place of the file that the server saves to.
-		if err := os.Mkdir(filepath.Join(server.Dir(), "dump.rdb"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(server.Dir(), "dump.rdb"), 0o700))
 		server.Try("BGSAVE")
 		eventually(t, patience, func() error {
 			if !strings.Contains(server.Do("INFO", "persistence"), "rdb_last_bgsave_status:err") {

@@ -54,9 +54,7 @@ func stopHalfWay(t testing.TB, mark func(*node.Request)) *halfWay {
 	addresses := servertest.Addresses(servers)
 	h := &halfWay{servers: servers}
 	h.old = newClient(t, open(t, addresses[:3]...), listed("abc"))
-	if err := cycle(h.old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(h.old))
 	h.proxies, _ = servertest.NewProxies(t, servers[1:3])
 	h.new = laterClient(t, listed("abd"), addresses[0], h.proxies[0].URL(), addresses[3])
 	former := h.former(t)
@@ -145,9 +143,7 @@ func letsNobodyIn(t testing.TB, accident func(s *servertest.Server)) {
 	// A second run finishes it.
 	h.connect(t)
 	l, err := h.old.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if states, err := admin.New(h.new).Init(context.Background(), &admin.InitOptions{Former: h.former(t)}); err != nil {
 		t.Fatal(err, states)
 	}
@@ -173,16 +169,13 @@ func TestNodesThatAreMarkedForTheNewMembershipTooEarlyLetASecondHolderIn(t *test
 	servers := servertest.Redis(t, 5)
 	addresses := servertest.Addresses(servers)
 	h := &halfWay{servers: servers, old: newClient(t, open(t, addresses...), listed("abcde")), new: laterClient(t, listed("abc"), addresses[:3]...)}
-	if err := cycle(h.old); err != nil {
-		t.Fatal(err)
-	}
-	id := sha256.Sum256([]byte("abc"))
+	must(t, cycle(h.old))
+	const abc = "abc (nodes: 3)"
+	id := sha256.Sum256([]byte(abc))
 	for _, n := range open(t, addresses[:2]...) {
 		_, err := n.Do(context.Background(), node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &node.Guard{
-			Membership: hex.EncodeToString(id[:8]), Nodes: "abc", MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			Membership: hex.EncodeToString(id[:8]), Nodes: abc, MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}})
+		must(t, err)
 		n.Close()
 	}
 	if h.second(t, 20*time.Second) == nil {
@@ -204,7 +197,7 @@ func TestMembershipChangeThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 	_, err := h.new.TryLock(context.Background(), "job", nil)
 	wantErr(t, err, redlatch.ErrConfig)
 	wantErr(t, err, redlatch.ErrChanging)
-	for _, want := range []string{h.servers[0].Addr() + " is barred", `the membership to "abd" is not finished`, "run the same change again"} {
+	for _, want := range []string{h.servers[0].Addr() + " is barred", `the membership to "abd (nodes: 3)" is not finished`, "run the same change again"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
@@ -222,9 +215,7 @@ func TestMembershipChangeThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 	h := stopHalfWay(t, func(*node.Request) {})
 	h.connect(t)
 	l, err := h.old.Lock(context.Background(), "job", &redlatch.LockOptions{NoKeepAlive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	target := open(t, h.servers[0].URL(), h.proxies[0].URL(), h.servers[3].URL())
 	if states, err := admin.New(h.old).Init(context.Background(), &admin.InitOptions{Former: target}); err != nil {
 		t.Fatal(err, states)
@@ -249,9 +240,7 @@ func TestMembershipChangeThatStopsAfterTheOldOneIsBarredCanBeFinished(t *testing
 	addresses := servertest.Addresses(servers)
 	old := newClient(t, open(t, addresses[:3]...), listed("abc"))
 	l, err := old.Lock(context.Background(), "job", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxies, urls := servertest.NewProxies(t, []*servertest.Server{servers[1], servers[3]})
 	members := open(t, addresses[0], urls[0], urls[1])
 	for i, p := range proxies {
@@ -259,9 +248,7 @@ func TestMembershipChangeThatStopsAfterTheOldOneIsBarredCanBeFinished(t *testing
 	}
 	change := listed("abd")
 	operator, err := redlatch.New(members, &change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { operator.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()

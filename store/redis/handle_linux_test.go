@@ -25,21 +25,13 @@ func TestHandleCountsTimeOnTheServersClock(t *testing.T) {
 			b := newClient(t, open(t, server.URL()), locktest.WithClock(redlatch.Options{}, offClock{time.Now(), off}))
 			began := time.Now()
 			l, err := a.Lock(context.Background(), name, &redlatch.LockOptions{Keep: keep, MaxHold: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			acquired := time.Now()
 			text, err := l.Detach()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			l, err = b.Attach(context.Background(), text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Release(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, l.Release(context.Background()))
 			released := time.Now()
 			if _, err := a.Lock(context.Background(), name, nil); err != nil {
 				t.Fatal(err)

@@ -39,9 +39,7 @@ func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 			addresses := servertest.Addresses(servers)
 			opts, log := logged(redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second}})
 			first, second := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), opts)
-			if err := cycle(second); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cycle(second))
 			l := hold(t, first, servers...)
 			servers[2].Do("DEL", "job")
 			clocks[0].Set(jump, 0)
@@ -93,9 +91,7 @@ func TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) 
 	addresses := servertest.Addresses(servers)
 	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second}, TTL: 5 * time.Second}
 	first, second := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), opts)
-	if err := cycle(second); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(second))
 	l := hold(t, first, servers...)
 	// While the lock is held on all servers, one clock makes no second holder.
 	clocks[0].Set(6*time.Second, 0)
@@ -117,12 +113,8 @@ func TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) 
 func staleIsRefused(t testing.TB, s *servertest.Server, stale, next *redlatch.Lease) {
 	t.Helper()
 	store, err := fence.NewRedis(subscribers["rueidis"](t, s), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Set(context.Background(), "data", "by the second", next.Token(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, store.Set(context.Background(), "data", "by the second", next.Token(), 0))
 	err = store.Set(context.Background(), "data", "by the first", stale.Token(), 0)
 	wantErr(t, err, fence.ErrStale)
 	t.Log("who writes with the lower token is told:", err)
@@ -163,9 +155,7 @@ func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	next, err := second.TryLock(context.Background(), "job", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if next.Token() <= l.Token() {
 		t.Errorf("token %d came after %d, an hour back", next.Token(), l.Token())
 	}

@@ -35,18 +35,20 @@ func around(name string) (before, after string) {
 }
 
 // requestTexts are the texts that differ from request to request: the side keys
-// of its name, its token and its ticket. They are parts of one text, which takes
+// of its name, if they are declared, its token and its ticket. They are parts of one text, which takes
 // one allocation.
 type requestTexts struct{ fence, turn, queue, group, ended, token, ticket string }
 
-func textsOf(req *node.Request) (t requestTexts) {
+func textsOf(req *node.Request, declared bool) (t requestTexts) {
 	var buf [512]byte
 	var ends [7]int
-	before, after := around(req.Name)
 	b := buf[:0]
-	for i, kind := range [...]string{"fence", "turn", "queue", "group", "ended"} {
-		b = append(append(append(append(append(b, reserved...), kind...), before...), req.Name...), after...)
-		ends[i] = len(b)
+	if declared {
+		before, after := around(req.Name)
+		for i, kind := range [...]string{"fence", "turn", "queue", "group", "ended"} {
+			b = append(append(append(append(append(b, reserved...), kind...), before...), req.Name...), after...)
+			ends[i] = len(b)
+		}
 	}
 	if req.Token != 0 {
 		b = append(b, req.Token.String()...)

@@ -25,9 +25,7 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 	abc := addresses[:3]
 	abd := []string{addresses[0], addresses[1], addresses[3]}
 	old := newClient(t, open(t, abc...), quick)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(old))
 	var mu sync.Mutex
 	type sent struct {
 		node node.Guarded
@@ -47,9 +45,7 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 		return nodes
 	}
 	operator, err := redlatch.New(watched(abd), &quick)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { operator.Close() })
 	began := time.Now()
 	former := watched(abc)
@@ -86,9 +82,7 @@ func TestMembershipChangeToANodeThatIsAwayWritesNothing(t *testing.T) {
 	servers := servertest.Redis(t, 3)
 	addresses := servertest.Addresses(servers)
 	old := newClient(t, open(t, addresses...), quick)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(old))
 	before := servers[0].Do("GET", "redlatch:1:marker")
 	changed := laterClient(t, quick, addresses[0], addresses[1], "redis://127.0.0.1:"+servertest.FreePort(t))
 	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, addresses...)})

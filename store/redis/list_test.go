@@ -36,9 +36,7 @@ func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
 			}
 		}
 		s, err := admin.New(c).List(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, l := range s.Locks {
 			if !want[l.Name] || !l.Held {
 				t.Errorf("%q is listed, held %v", l.Name, l.Held)
@@ -119,9 +117,7 @@ func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
 		const locks = 30
 		for i := range locks {
 			l, err := c.Lock(context.Background(), fmt.Sprint("job ", i), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer l.Release(context.Background())
 		}
 		for i, s := range servers {
@@ -176,13 +172,9 @@ func TestABreakByAnotherMembershipIsRefused(t *testing.T) {
 		urls := servertest.Addresses(servers)
 		ours := newClient(t, nodes(urls[:3]...), redlatch.Options{})
 		lease, err := ours.Lock(context.Background(), "job", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		theirs, err := redlatch.New(nodes(urls[1:]...), &redlatch.Options{NodeTimeout: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer theirs.Close()
 		_, err = admin.New(theirs).Break(context.Background(), "job", nil)
 		wantErr(t, err, redlatch.ErrConfig)
@@ -208,9 +200,7 @@ func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 		do := func(req node.Request) node.Reply {
 			req.Name, req.TTL, req.Window, req.Retention = "job", time.Minute, 10*time.Second, time.Minute
 			reply, err := n.Do(context.Background(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return reply
 		}
 		token := redlatch.Token(time.Now().UnixMicro())

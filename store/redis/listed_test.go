@@ -21,15 +21,14 @@ import (
 func TestInitRefusesFewerReplicasThanTheSentinelsList(t *testing.T) {
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		t.Parallel()
 		d := startDivided(t)
 		address := "redis+sentinel://" + d.sentinel.Addr() + "/main"
 		initialize := func(replicas int, former ...string) error {
 			opts := quick
 			opts.Replicas, opts.NodeTimeout = replicas, 10*time.Second
 			c, err := redlatch.New(nodes(address), &opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c.Close()
 			init := admin.InitOptions{}
 			if len(former) > 0 {
@@ -52,9 +51,7 @@ func TestInitRefusesFewerReplicasThanTheSentinelsList(t *testing.T) {
 		if m := marker(); m != "" {
 			t.Errorf("the server is marked %q", m)
 		}
-		if err := initialize(redlatch.NoReplicas); err != nil {
-			t.Fatal(err)
-		}
+		must(t, initialize(redlatch.NoReplicas))
 		before := marker()
 		refused(initialize(1, address))
 		d.replicas[0].Kill()

@@ -21,9 +21,7 @@ func threeMarked(t testing.TB) (servers []*servertest.Server, three *redlatch.Cl
 	t.Helper()
 	servers = servertest.Redis(t, 3)
 	three = newClient(t, open(t, servertest.Addresses(servers)...), quick)
-	if err := cycle(three); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(three))
 	return servers, three
 }
 
@@ -81,9 +79,7 @@ func TestTTLAboveTheMarkersIsRefusedWithTheGuardOff(t *testing.T) {
 	wantErr(t, err, redlatch.ErrConfig)
 	wantText(t, err, "TTL is 3s", "2s", servers[0].URL())
 	l, err := c.TryLock(context.Background(), "job", &redlatch.LockOptions{TTL: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Release(context.Background())
 	// With the guard off a quarantine is ignored.
 	for _, s := range servers {
@@ -105,9 +101,7 @@ func TestAnyMembershipLocksBesideAnotherMembership(t *testing.T) {
 	opts.AnyMembership = true
 	one := laterClient(t, opts, servers[0].URL())
 	l, err := one.Lock(context.Background(), "of another application", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := l.Extend(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -131,9 +125,7 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	defer nodes[0].Close()
 	find := func(opts redlatch.Options, nodes []redlatch.Node) *node.Finding {
 		up, err := admin.Examine(context.Background(), nodes, &opts, &admin.ExamineOptions{Samples: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range up.Findings {
 			if f.Check == "marker" {
 				return &f
@@ -170,9 +162,7 @@ func TestRetiredServerCanServeAnotherMembership(t *testing.T) {
 	ctx := context.Background()
 	servers := servertest.Redis(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
-	if err := cycle(newClient(t, open(t, a, b, c), quick)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(newClient(t, open(t, a, b, c), quick)))
 	alone := laterClient(t, quick, c)
 	retire := func() error {
 		_, err := admin.New(alone).Init(ctx, &admin.InitOptions{Former: open(t, c)})
@@ -192,9 +182,7 @@ func TestRetiredServerCanServeAnotherMembership(t *testing.T) {
 	_, err = alone.TryLock(ctx, "job", nil)
 	wantErr(t, err, redlatch.ErrConfig)
 	wantText(t, err, "redlatch init --former "+c)
-	if err := retire(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, retire())
 	if err := cycle(alone); err != nil {
 		t.Error(err)
 	}

@@ -31,9 +31,7 @@ type nameServer struct {
 func startNameServer(t testing.TB) *nameServer {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	n := &nameServer{conn: conn}
 	go func() {
@@ -89,9 +87,7 @@ func (n *nameServer) dial(ctx context.Context, network, address string) (net.Con
 func relay(t testing.TB, address, port string, to *servertest.Server) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -147,20 +143,16 @@ func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 			names.lead.Store(&[4]byte{127, 0, 0, 1})
 			node := func() redlatch.Node {
 				n, err := open(names, "locks.redlatch.test:"+port)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return n
 			}
 			list := func() []redlatch.Node {
-				return append([]redlatch.Node{node()}, must(drivers[name](servertest.Addresses(servers[1:])...))...)
+				return append([]redlatch.Node{node()}, nodesOf(drivers[name](servertest.Addresses(servers[1:])...))...)
 			}
 			opts, log := logged(quick)
 			first, second := newClient(t, list(), opts), newClient(t, list(), opts)
 			for _, c := range []*redlatch.Client{first, second} {
-				if err := cycle(c); err != nil {
-					t.Fatal(err)
-				}
+				must(t, cycle(c))
 			}
 			eventually(t, patience, func() error {
 				// A first replica changes the master's replication id: the

@@ -153,12 +153,16 @@ func (r *run) call() (Call, error) {
 	if strings.HasPrefix(req.Name, reserved) {
 		return Call{}, &node.ConfigError{Field: "name", Value: req.Name, Bound: "one that does not begin with " + reserved}
 	}
-	own := textsOf(req)
+	declared := r.declares()
+	own := textsOf(req, declared)
 	token := own.token
 	ttl, retention, window, share := ttls.text(req.TTL), retentions.text(req.Retention), windows.text(req.Window), shareText(req.Share)
-	texts := append(r.texts[:0], req.Name, own.fence, own.turn, own.queue, own.group) // the keys, and then the arguments
-	if req.Op == node.OpAcquire || req.Op == node.OpRepair || req.NoRepair > 0 || marker != nil {
-		texts = append(texts, own.ended)
+	texts := append(r.texts[:0], req.Name) // the keys, and then the arguments
+	if declared {
+		texts = append(texts, own.fence, own.turn, own.queue, own.group)
+		if req.Op == node.OpAcquire || req.Op == node.OpRepair || req.NoRepair > 0 || marker != nil {
+			texts = append(texts, own.ended)
+		}
 	}
 	var expected, line string
 	if marker != nil {
@@ -166,6 +170,7 @@ func (r *run) call() (Call, error) {
 		expected, line = marker.text, marker.line(req)
 	}
 	var call Call
+	defaults := &noDefaults
 	keys := len(texts)
 	switch req.Op {
 	case node.OpAcquire:
@@ -174,13 +179,16 @@ func (r *run) call() (Call, error) {
 		if place.wait {
 			ticket, inbox = own.ticket, place.inbox
 		}
-		texts = append(texts, req.Value, token, retention, window, ttl, expected, line, ticket, inbox, share)
+		texts = append(texts, req.Value, token, expected, line, ticket, inbox, ttl, retention, window, share)
+		defaults = &acquireDefaults
 	case node.OpExtend:
 		call.Script, call.Keep = extendScript, true
-		texts = append(texts, req.Value, token, retention, ttl, expected, line, share)
+		texts = append(texts, req.Value, token, expected, line, ttl, retention, share)
+		defaults = &extendDefaults
 	case node.OpRelease:
 		call.Script = releaseScript
-		texts = append(texts, req.Value, token, retention, window, place.inbox, flag(req.Once), msOrNone(req.Keep), msOrNone(req.NoRepair), share)
+		texts = append(texts, req.Value, token, place.inbox, retention, window, flag(req.Once), msOrNone(req.Keep), msOrNone(req.NoRepair), share)
+		defaults = &releaseDefaults
 	case node.OpRepair:
 		call.Script, call.Keep = repairScript, true
 		texts = append(texts, req.Value, token, retention, until(req), ttl, place.inbox, share, expected, line)
@@ -199,12 +207,38 @@ func (r *run) call() (Call, error) {
 	default:
 		return Call{}, &node.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
 	}
-	// Empty arguments at the end are left out.
-	for len(texts) > keys && texts[len(texts)-1] == "" {
-		texts = texts[:len(texts)-1]
+	// Arguments at the end that the script has by itself are left out.
+	for last := len(texts) - 1; last >= keys && texts[last] == defaults[last-keys]; last-- {
+		texts = texts[:last]
 	}
 	call.Keys, call.Args = texts[:keys:keys], texts[keys:]
 	return call, nil
+}
+
+// What the scripts take for an argument that is absent: the defaults of a client,
+// in milliseconds and microseconds.
+const (
+	defaultTTL       = "10000"
+	defaultRetention = "3600000"
+	defaultWindow    = "10000000"
+)
+
+var (
+	noDefaults      [10]string
+	acquireDefaults = [10]string{6: defaultTTL, 7: defaultRetention, 8: defaultWindow}
+	extendDefaults  = [10]string{4: defaultTTL, 5: defaultRetention}
+	releaseDefaults = [10]string{3: defaultRetention, 4: defaultWindow}
+)
+
+// declares reports whether the script has to be told all keys. On a server that is
+// no part of a Cluster, the scripts of common requests add those beside a plain
+// name themselves.
+func (r *run) declares() bool {
+	switch r.req.Op {
+	case node.OpAcquire, node.OpExtend, node.OpRelease:
+		return r.slotted || r.node.driver.Kind() == Cluster || strings.ContainsAny(r.req.Name, "{}")
+	}
+	return true
 }
 
 // flag returns 1 for true.

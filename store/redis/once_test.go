@@ -52,10 +52,6 @@ func TestOnceDoesNotRunAgainThoughAServerLostItsData(t *testing.T) {
 func passBy(t *testing.T, c *redlatch.Client, name string) {
 	t.Helper()
 	l, err := c.Lock(context.Background(), name, &redlatch.LockOptions{Wait: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Release(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, l.Release(context.Background()))
 }

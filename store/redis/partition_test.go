@@ -36,7 +36,7 @@ func nextHolder(t testing.TB, waiting <-chan got, before *redlatch.Lease) *redla
 
 func TestHolderThatIsCutOffIsToldBeforeAnotherHasTheLock(t *testing.T) {
 	t.Parallel()
-	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
+	timedWith(t, "goredis", func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		proxies, urls := servertest.NewProxies(t, servers)
 		away := newClient(t, nodes(urls...), oneList())
@@ -66,7 +66,7 @@ func TestHolderThatIsCutOffIsToldBeforeAnotherHasTheLock(t *testing.T) {
 
 func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 	t.Parallel()
-	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
+	timedWith(t, "rueidis", func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		proxies, urls := servertest.NewProxies(t, servers)
 		holder, other := newClient(t, nodes(urls...), quick), newClient(t, nodes(urls...), quick)
@@ -154,7 +154,7 @@ func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
 // holder, and brings them back without their data.
 func TestMajorityThatDiesEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
+	timedWith(t, "direct", func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		addresses := servertest.Addresses(servers)
 		holder, other := newClient(t, nodes(addresses...), quick), newClient(t, nodes(addresses...), quick)
@@ -205,9 +205,7 @@ func TestAllServersThatRestartEmptyLetNobodyInTooEarly(t *testing.T) {
 	t.Log("who asks is told:", err)
 	wantNoSecond(t, second, l)
 	next, err := second.Lock(context.Background(), "job", &redlatch.LockOptions{Tries: 10_000, Wait: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if next.Token() <= l.Token() {
 		t.Errorf("token %d came after %d, which all servers forgot", next.Token(), l.Token())
 	}

@@ -67,7 +67,14 @@ func tooLate(t testing.TB, format string, args ...any) {
 
 // eachDriverTimed runs a timed test with every adapter.
 func eachDriverTimed(t *testing.T, test func(t testing.TB, nodes func(addresses ...string) []redlatch.Node)) {
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	for name := range drivers {
+		timedWith(t, name, test)
+	}
+}
+
+// timedWith runs a timed test with one adapter.
+func timedWith(t *testing.T, name string, test func(t testing.TB, nodes func(addresses ...string) []redlatch.Node)) {
+	withDriver(t, name, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		timed(t, func(t testing.TB) { test(t, nodes) })
 	})
 }

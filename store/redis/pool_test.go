@@ -33,9 +33,7 @@ func poolUsedUp(t testing.TB) {
 		MaxActiveConns: 2, PoolTimeout: 100 * time.Millisecond, ReadTimeout: -1, MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { client.Close() })
 	theirs, err := goredis.From(client, &goredis.Options{Name: "theirs"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := newClient(t, []redlatch.Node{theirs}, redlatch.Options{})
 	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
 	ended, start := endOf(l), time.Now()

@@ -150,13 +150,9 @@ func contend(text string) error {
 func startContender(t testing.TB, o orders) *contender {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &contender{t: t, cmd: exec.Command(self), events: map[string]time.Duration{},
 		news: make(chan struct{}), ended: make(chan struct{})}
 	// The race detector would make every process sleep for a second before it
@@ -166,14 +162,10 @@ func startContender(t testing.TB, o orders) *contender {
 		t.Fatal(err)
 	}
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var trouble strings.Builder
 	p.cmd.Stderr = &trouble
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Start())
 	go func() {
 		defer close(p.ended)
 		for in := bufio.NewScanner(out); in.Scan(); {

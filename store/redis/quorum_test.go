@@ -84,17 +84,11 @@ func TestFrozenMinorityAddsNothing(t *testing.T) {
 			for range 51 {
 				t0 := time.Now()
 				l, err := c.Lock(context.Background(), "job", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t1 := time.Now()
-				if err := l.Extend(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Extend(context.Background()))
 				t2 := time.Now()
-				if err := l.Release(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Release(context.Background()))
 				for i, d := range []time.Duration{t1.Sub(t0), t2.Sub(t1), time.Since(t2)} {
 					times[i] = append(times[i], d)
 				}
@@ -140,7 +134,9 @@ func TestFrozenMinorityAddsNothing(t *testing.T) {
 }
 
 func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
+	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		t.Parallel()
 		servers := servertest.Redis(t, 5)
 		addresses := servertest.Addresses(servers)
 		var slow []*servertest.Proxy
@@ -150,9 +146,7 @@ func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
 			addresses[i] = p.URL()
 		}
 		c := newClient(t, nodes(addresses...), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
-		if err := cycle(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(c))
 		for _, delay := range []time.Duration{100 * time.Millisecond, time.Second} {
 			for _, p := range slow {
 				p.Delay(delay)
@@ -192,9 +186,7 @@ func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 		// cannot be what ends the lease.
 		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{NodeTimeout: 20 * time.Second})
 		l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{TTL: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ended, start := endOf(l), time.Now()
 		for _, s := range servers[1:4] {
 			s.Freeze()
@@ -215,7 +207,8 @@ func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 }
 
 func TestTTLShorterThanTheRoundGivesNoLease(t *testing.T) {
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	t.Parallel()
+	withDriver(t, "direct", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		var addresses []string
 		var proxies []*servertest.Proxy
@@ -225,9 +218,7 @@ func TestTTLShorterThanTheRoundGivesNoLease(t *testing.T) {
 			addresses = append(addresses, p.URL())
 		}
 		c := newClient(t, nodes(addresses...), redlatch.Options{})
-		if err := cycle(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(c))
 		for _, p := range proxies {
 			p.Delay(30 * time.Millisecond)
 		}
@@ -238,7 +229,8 @@ func TestTTLShorterThanTheRoundGivesNoLease(t *testing.T) {
 }
 
 func TestTieOnRealServersEndsAndLeavesNoMinorityKeys(t *testing.T) {
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	t.Parallel()
+	withDriver(t, "rueidis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		for _, n := range []int{2, 4} {
 			servers := servertest.Redis(t, n)
 			c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
@@ -250,12 +242,8 @@ func TestTieOnRealServersEndsAndLeavesNoMinorityKeys(t *testing.T) {
 			eventually(t, undone, noKeys(servers[n/2:]))
 			// When the other half expires, a waiter gets the lock.
 			l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 20 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Release(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, l.Release(context.Background()))
 			eventually(t, undone, noKeys(servers))
 		}
 	})
@@ -267,9 +255,7 @@ func TestLostRepliesOfRealServers(t *testing.T) {
 		server := servertest.Redis(t, 1)[0]
 		proxy := servertest.NewProxy(t, server)
 		c := newClient(t, nodes(proxy.URL()), redlatch.Options{})
-		if err := cycle(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(c))
 		proxy.SwallowReplies(true)
 		_, err := c.TryLock(context.Background(), "job", &redlatch.LockOptions{TTL: 30 * time.Second})
 		wantErr(t, err, redlatch.ErrNoQuorum)
@@ -291,9 +277,7 @@ func TestExtendOnRealServersNeverCreatesAndNeverSteals(t *testing.T) {
 		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
 		lock := func() *redlatch.Lease {
 			l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{NoKeepAlive: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			eventually(t, patience, func() error {
 				for _, s := range servers {
 					if s.Do("GET", "job") == "" {
@@ -382,9 +366,7 @@ func TestPlainClientsAndWeExcludeEachOther(t *testing.T) {
 		_, err := c.TryLock(context.Background(), "job", nil)
 		wantErr(t, err, redlatch.ErrHeld)
 		l, err := c.Lock(context.Background(), "job", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		refused := 0
 		for _, s := range servers {
 			if s.Do("SET", "job", "20-random-bytes", "NX", "PX", "300") == "" {

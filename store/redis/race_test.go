@@ -25,16 +25,14 @@ func slowLine(t testing.TB, nodes func(...string) []redlatch.Node) (s *servertes
 	slow = newClient(t, nodes(p.URL()), redlatch.Options{NodeTimeout: 10 * time.Second})
 	other = newClient(t, nodes(s.URL()), redlatch.Options{})
 	for _, c := range []*redlatch.Client{slow, other} { // both are connected, and the scripts are known
-		if err := cycle(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(c))
 	}
 	return s, p, slow, other
 }
 
 func TestReleaseThatComesLateLeavesTheNextHolderAlone(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	withDriver(t, "goredis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server, proxy, slow, other := slowLine(t, nodes)
 		const ttl = 800 * time.Millisecond
 		l := mustLock(t, slow, "job", redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
@@ -68,15 +66,11 @@ func TestReleasesUnderWayDoNotTakeBackWhatTheNextAttemptWasGranted(t *testing.T)
 		servers := servertest.Redis(t, 3)
 		proxies, urls := servertest.NewProxies(t, servers)
 		c := newClient(t, nodes(urls...), redlatch.Options{})
-		if err := cycle(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(c))
 		proxies[2].Delay(50 * time.Millisecond) // always a few requests behind
 		for range 50 {
 			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
-			if err := l.Release(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(context.Background()))
 		}
 		// The slow server refuses while it has not received the previous
 		// release; the first extension repairs that.
@@ -99,7 +93,7 @@ func TestExtensionThatComesAfterTheExpiryIsTooLate(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		t.Run("taken "+strconv.FormatBool(taken), func(t *testing.T) {
 			t.Parallel()
-			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+			withDriver(t, "rueidis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 				server, proxy, slow, other := slowLine(t, nodes)
 				const ttl = 800 * time.Millisecond
 				l := mustLock(t, slow, "job", redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
@@ -156,8 +150,6 @@ func TestExtensionThatComesAfterTheExpiryIsTooLate(t *testing.T) {
 func number(t testing.TB, text string) int {
 	t.Helper()
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }

@@ -79,9 +79,7 @@ func BenchmarkThousandReadersWithAShortTTL(b *testing.B) {
 	for range b.N {
 		servers := servertest.Redis(b, 3)
 		c := newClient(b, open(b, servertest.Addresses(servers)...), opts)
-		if err := cycle(c); err != nil {
-			b.Fatal(err)
-		}
+		must(b, cycle(c))
 		all, start := make([]*redlatch.Lease, readers), time.Now()
 		var group sync.WaitGroup
 		for i := range all {

@@ -32,9 +32,7 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	opts := quick
 	opts.Guard = redlatch.GuardOn
 	lease, err := newClient(t, open(t, master.URL()), opts).Lock(context.Background(), "job", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	eventually(t, patience, func() error {
 		if value := replica.Do("GET", "job"); value == "" {
 			return context.DeadlineExceeded

@@ -46,9 +46,7 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	}
 	const q = 2*time.Second + 133*time.Millisecond
 	first := newClient(t, open(t, server.URL()), requiring(1))
-	if err := fresh.Declare(context.Background(), first); err != nil {
-		t.Fatal(err)
-	}
+	must(t, fresh.Declare(context.Background(), first))
 	want(1, 2*time.Second, q+4*time.Second)
 
 	// Another number, or another lag, is refused.
@@ -75,22 +73,16 @@ func TestServerThatLostItsMarkerIsMarkedWithTheReplicasThatAClientKnows(t *testi
 	server := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
 	replicaOf(t, server, 1)
 	awaitReplicas(t, server, 1)
-	if err := cycle(newClient(t, open(t, server.URL()), requiring(1))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(newClient(t, open(t, server.URL()), requiring(1))))
 	knows := laterClient(t, requiring(0), server.URL())
-	if err := cycle(knows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(knows))
 	for _, c := range []struct {
 		client   *redlatch.Client
 		replicas int
 	}{{knows, 1}, {laterClient(t, requiring(0), server.URL()), 0}} {
 		server.Do("FLUSHALL")
 		states, err := admin.New(c.client).Init(context.Background(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := states[0].Marked.Replicas; got != c.replicas {
 			t.Errorf("marked with %d replicas, want %d", got, c.replicas)
 		}
@@ -110,9 +102,7 @@ func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 		opts.MaxTTL = 30 * time.Second
 		c := newClient(t, nodes(master.URL()), opts)
 		l := mustLock(t, c, "held", redlatch.LockOptions{TTL: 30 * time.Second})
-		if err := l.Extend(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Extend(context.Background()))
 		refused := func(err error) error {
 			if err == nil || !strings.Contains(err.Error(), "UNREPLICATED 0 of 1 required replicas") {
 				return fmt.Errorf("with no replica online: %v", err)

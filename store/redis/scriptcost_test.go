@@ -20,9 +20,7 @@ func BenchmarkScripts(b *testing.B) {
 	const runs, calls = 200, 20
 	s := servertest.Redis(b, 1)[0]
 	nodes, err := direct.Nodes(s.URL())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	n := nodes[0]
 	defer n.Close()
 	guard := &node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Hour, Window: time.Hour, Quarantine: time.Second}

@@ -29,6 +29,17 @@ func TestScriptsLetATokenLeapAsFarAsTheContractDoes(t *testing.T) {
 	}
 }
 
+func TestScriptsHaveTheDefaultsThatAreNotSent(t *testing.T) {
+	for script, defaults := range map[string]*[10]string{"acquire": &acquireDefaults, "extend": &extendDefaults, "release": &releaseDefaults} {
+		text := read("lua/" + script + ".lua")
+		for i, value := range defaults {
+			if want := "ARGV[" + strconv.Itoa(i+1) + "] or '" + value + "'"; value != "" && !strings.Contains(text, want) {
+				t.Errorf("%s.lua has no %s", script, want)
+			}
+		}
+	}
+}
+
 func TestScriptsSayWhatTheyReadAndAnswer(t *testing.T) {
 	files, err := fs.Glob(lua, "lua/*.lua")
 	if err != nil || len(files) == 0 {

@@ -43,9 +43,7 @@ func (a asker) do(op node.Op, value string, share node.Share, ttl time.Duration)
 	a.Helper()
 	reply, err := a.n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, Share: share, TTL: ttl,
 		Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour})
-	if err != nil {
-		a.Fatal(err)
-	}
+	must(a, err)
 	return reply
 }
 
@@ -124,9 +122,7 @@ func TestKeyOfAGroupLivesAsLongAsItsLastHolder(t *testing.T) {
 		a := newAsker(t, server)
 		left := func() time.Duration {
 			ms, err := strconv.Atoi(server.Do("PTTL", "job"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return time.Duration(ms) * time.Millisecond
 		}
 		expect := func(want time.Duration) {
@@ -290,9 +286,7 @@ type minimalClient struct {
 func (c minimalClient) run(script string, args ...string) string {
 	c.t.Helper()
 	text, err := os.ReadFile("../../test/interop/wire/" + script + ".lua")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	call := slices.Concat([]string{"EVAL", string(text), "3", "job", "redlatch:1:fence:{job}", "redlatch:1:marker"}, args)
 	status, _, _ := strings.Cut(c.server.Do(call...), "\n")
 	return strings.TrimSpace(status)
@@ -327,9 +321,7 @@ func TestMinimalClientBesideShares(t *testing.T) {
 		case what < 3:
 			r, err := a.n.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "job", Value: value, Share: share, TTL: time.Minute,
 				Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Minute, Wait: true, Ticket: time.Now().UnixMicro()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if r.Status == node.Granted {
 				held[who] = r.Share
 				granted++

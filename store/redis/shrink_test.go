@@ -20,9 +20,7 @@ func TestShrinkingToOneServerLetsNoSecondHolderIn(t *testing.T) {
 		servers := servertest.Redis(t, 3)
 		a := servertest.Addresses(servers)
 		three := newClient(t, open(t, a...), quick)
-		if err := cycle(three); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(three))
 		l := hold(t, three, servers...)
 		servers[0].Do("DEL", "job") // two servers are enough
 		one := laterClient(t, quick, a[0])

@@ -90,9 +90,7 @@ func TestSilentConnectionsOfTheProgramsOwnClientAreDropped(t *testing.T) {
 		theirs := goredisclient.NewClient(&goredisclient.Options{Addr: proxy.Addr(), PoolSize: 32})
 		t.Cleanup(func() { theirs.Close() })
 		n, err := goredis.From(theirs, &goredis.Options{Name: "theirs"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c := newClient(t, []redlatch.Node{n}, redlatch.Options{NodeTimeout: 250 * time.Millisecond})
 		busy(c)
 		idle := theirs.PoolStats().IdleConns
@@ -131,9 +129,7 @@ func silentProxy(t testing.TB, ca *authority, secure bool) (*servertest.Proxy, s
 	servertest.Redis(t, 1, "--tls-port", port, "--tls-cert-file", ca.file("good"), "--tls-key-file", ca.file("good-key"),
 		"--tls-ca-cert-file", ca.file("ca"), "--tls-auth-clients", "no")
 	p, err := servertest.OpenProxy("127.0.0.1:" + port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.Close)
 	return p, "rediss://" + p.Addr() + "?tls_ca=" + ca.file("ca")
 }

@@ -17,6 +17,7 @@ import (
 	rueidisclient "github.com/redis/rueidis"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
@@ -40,10 +41,8 @@ func startDivided(t testing.TB) *divided {
 	awaitReplicas(t, d.master, 2)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("sentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 3000\n", host, port)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d.sentinel = servertest.StartSentinel(t, config)
+	must(t, os.WriteFile(config, []byte(text), 0o600))
+	d.sentinel = servertest.Start(t, &redisproc.Server{Sentinel: config})
 	d.toOthers = servertest.NewProxy(t, d.sentinel)
 	eventually(t, patience, func() error {
 		if !strings.Contains(d.sentinel.Do("INFO", "sentinel"), "slaves=2") {
@@ -84,14 +83,10 @@ func (d *divided) onMastersSide(t testing.TB) []redlatch.Node {
 			return dialer.DialContext(ctx, "tcp", ways[address])
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(client.Close)
 	node, err := rueidis.From(client, &rueidis.Options{Name: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return []redlatch.Node{node}
 }
 

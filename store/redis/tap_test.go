@@ -86,23 +86,17 @@ var subscribers = map[string]func(t testing.TB, s *servertest.Server) redis.Driv
 		client, err := rueidisclient.NewClient(rueidisclient.ClientOption{
 			InitAddress: []string{s.Addr()}, DisableCache: true, DisableRetry: true, ForceSingleClient: true,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(client.Close)
 		d, err := rueidis.Driver(client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return d
 	},
 	"goredis": func(t testing.TB, s *servertest.Server) redis.Driver {
 		client := goredisclient.NewClient(&goredisclient.Options{Addr: s.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
 		t.Cleanup(func() { client.Close() })
 		d, err := goredis.Driver(client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return d
 	},
 }

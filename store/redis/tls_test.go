@@ -47,9 +47,7 @@ func (a *authority) file(name string) string { return filepath.Join(a.dir, name+
 func (a *authority) sign(name string, c *x509.Certificate) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	c.SerialNumber = big.NewInt(time.Now().UnixNano())
 	if c.NotAfter.IsZero() {
 		c.NotAfter = time.Now().Add(time.Hour)
@@ -60,20 +58,14 @@ func (a *authority) sign(name string, c *x509.Certificate) {
 		parent, signer = c, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	for file, block := range map[string]*pem.Block{
 		a.file(name):          {Type: "CERTIFICATE", Bytes: der},
 		a.file(name + "-key"): {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			a.t.Fatal(err)
-		}
+		must(a.t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	if a.cert == nil {
 		a.key = key
@@ -161,7 +153,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+			withDriver(t, "direct", func(t *testing.T, nodes func(...string) []redlatch.Node) {
 				server := servertest.Redis(t, 1)[0]
 				server.Do("ACL", "SETUSER", "locks", "on", ">pw", "~*", "&*", "+@all")
 				client := newClient(t, nodes(asUser(server, "locks:pw")), redlatch.Options{})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
@@ -104,10 +105,8 @@ func startSentinel(t testing.TB) (master, replica *servertest.Server, address st
 	})
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("sentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 500\nsentinel failover-timeout main 2000\n", host, port)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sentinel := servertest.StartSentinel(t, config)
+	must(t, os.WriteFile(config, []byte(text), 0o600))
+	sentinel := servertest.Start(t, &redisproc.Server{Sentinel: config})
 	eventually(t, patience, func() error {
 		if !strings.Contains(sentinel.Do("INFO", "sentinel"), "slaves=1") {
 			return errors.New("the sentinel has not found the replica yet")
@@ -120,11 +119,10 @@ func startSentinel(t testing.TB) (master, replica *servertest.Server, address st
 func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		t.Parallel()
 		master, replica, address := startSentinel(t)
 		c := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second, Cluster: redlatch.Cluster{MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond}})
-		if err := cycle(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(c))
 		if n := strings.Count(master.Do("KEYS", "*"), "redlatch:1:fence"); n != 1 {
 			t.Errorf("the master has %d fences, want 1", n)
 		}
@@ -144,9 +142,7 @@ func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
 	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute, TokenWindow: time.Second}, NodeTimeout: 2 * time.Second}
 	first, second := newClient(t, open(t, address), opts), newClient(t, open(t, address), opts)
 	for _, c := range []*redlatch.Client{second, first} {
-		if err := cycle(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(c))
 	}
 	l := mustLock(t, first, "job", redlatch.LockOptions{TTL: time.Minute, NoKeepAlive: true})
 	deadline := l.Deadline()
@@ -195,9 +191,7 @@ func TestFullPoolCannotLoseALock(t *testing.T) {
 		proxy := servertest.NewProxy(t, server)
 		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: time.Second})
 		l, err := c.Lock(context.Background(), "kept", &redlatch.LockOptions{TTL: 2 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		proxy.Delay(50 * time.Millisecond)
 		begin := time.Now()
 		ctx, stop := context.WithTimeout(context.Background(), 3*time.Second)

@@ -54,9 +54,7 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 			start := time.Now()
 			for i := range contenders {
 				nodes, err := drivers[[]string{"rueidis", "goredis"}[i%2]](servertest.Addresses(servers)...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				c := newClient(t, nodes, quick)
 				all.Go(func() {
 					for !enough.Load() && ctx.Err() == nil {

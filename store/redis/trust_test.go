@@ -42,9 +42,7 @@ func hold(t testing.TB, c *redlatch.Client, servers ...*servertest.Server) *redl
 	for range 20 {
 		eventually(t, undone, noKeys(servers))
 		l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{NoKeepAlive: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			if missing() == "" {
 				return l
@@ -76,9 +74,7 @@ func TestMembershipChangeThatCannotBarTheOldOneWritesNothing(t *testing.T) {
 	servers := servertest.Redis(t, 5)
 	a := servertest.Addresses(servers)
 	old := newClient(t, open(t, a[:3]...), quick)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(old))
 	changed := laterClient(t, quick, a[2:]...)
 	nobody := func() string { return "redis://127.0.0.1:" + servertest.FreePort(t) }
 	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, nobody(), nobody(), a[2])})
@@ -99,9 +95,7 @@ func TestQuarantineOfAMembershipChangeBeginsWhenTheOldOneIsBarred(t *testing.T) 
 		servers := servertest.Redis(t, 5)
 		a := servertest.Addresses(servers)
 		old := newClient(t, open(t, a[:3]...), quick)
-		if err := cycle(old); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(old))
 		// Marking the former nodes takes seconds; until then the old membership
 		// grants.
 		var slow []string
@@ -141,14 +135,10 @@ func TestMembershipChangeToShorterBoundsWaitsForTheLongerOnes(t *testing.T) {
 	servers := servertest.Redis(t, 5)
 	a := servertest.Addresses(servers)
 	long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond}, NodeTimeout: time.Second}
-	if err := cycle(newClient(t, open(t, a[:3]...), long)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(newClient(t, open(t, a[:3]...), long)))
 	for _, opts := range []redlatch.Options{quick, {NodeTimeout: time.Second}} { // set shorter, and left open
 		states, err := admin.New(laterClient(t, opts, a[2:]...)).Init(context.Background(), &admin.InitOptions{Former: open(t, a[:3]...)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, s := range states { // also those that were in neither membership
 			if s.Left < 20*time.Second {
 				t.Errorf("%s is quarantined for %v, where locks of 20s may be held", s.Node, s.Left)
@@ -165,9 +155,7 @@ func TestServersThatWereInServiceAreNotFresh(t *testing.T) {
 		opts := quick
 		opts.Guard = redlatch.GuardOn
 		first := newClient(t, open(t, a...), opts)
-		if err := cycle(first); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(first))
 		for _, s := range servers {
 			s.Do("SAVE") // with the marker, and without the lock
 		}
@@ -196,9 +184,7 @@ func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 		servers := servertest.Redis(t, 3)
 		a := servertest.Addresses(servers)
 		long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond}, NodeTimeout: time.Second}
-		if err := cycle(newClient(t, open(t, a...), long)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(newClient(t, open(t, a...), long)))
 		servers[0].Do("FLUSHALL")
 		servers[1].Do("FLUSHALL")
 		_, err := laterClient(t, quick, a...).TryLock(context.Background(), "job", nil)
@@ -223,9 +209,7 @@ func TestNewMembershipDoesNotBringItselfIntoService(t *testing.T) {
 		servers := servertest.Redis(t, 5)
 		a := servertest.Addresses(servers)
 		old := newClient(t, open(t, a[:3]...), quick)
-		if err := cycle(old); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(old))
 		other := laterClient(t, quick, a[2:]...)
 		_, err := other.TryLock(context.Background(), "job", nil)
 		wantErr(t, err, redlatch.ErrConfig)
@@ -244,9 +228,7 @@ func TestServerOfAnotherMembershipDoesNotAgreeBecauseItRestarted(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 5)
 	a := servertest.Addresses(servers)
-	if err := cycle(newClient(t, open(t, a[:3]...), quick)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(newClient(t, open(t, a[:3]...), quick)))
 	servers[2].Do("SAVE")
 	servers[2].Kill()
 	servers[2].Restart()
@@ -272,9 +254,7 @@ func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
 	opts.Membership = "prod"
 	first := newClient(t, open(t, servertest.Addresses(servers)...), opts)
 	rerouted := newClient(t, open(t, urls...), opts)
-	if err := cycle(rerouted); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(rerouted))
 	l := hold(t, first, servers...)
 	servers[1].Do("DEL", "job")
 	proxies[0].LeadTo(servers[1].Addr())
@@ -286,9 +266,7 @@ func TestFrozenServerDoesNotHoldUpAssumingFresh(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	a := servertest.Addresses(servers)
-	if err := cycle(newClient(t, open(t, a...), quick)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(newClient(t, open(t, a...), quick)))
 	servers[2].Freeze()
 	defer servers[2].Thaw()
 	c := newClient(t, open(t, a...), quick)
@@ -334,9 +312,7 @@ func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 	server := servertest.Redis(t, 1)[0]
 	opts := quick
 	opts.Guard = redlatch.GuardOn
-	if err := cycle(newClient(t, open(t, server.URL()), opts)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(newClient(t, open(t, server.URL()), opts)))
 	// The state after the clock was a day ahead when the server was marked.
 	parts := strings.Fields(server.Do("GET", "redlatch:1:marker"))
 	parts[9] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro())
@@ -352,13 +328,9 @@ func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
 	servers := servertest.Redis(t, 3)
 	a := servertest.Addresses(servers)
 	l, err := newClient(t, open(t, a...), redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 5 * time.Minute}}).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	handle, err := l.Detach()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).Attach(context.Background(), handle); err != nil {
 		t.Errorf("attaching a lease of a minute: %v", err)
 	}
@@ -375,9 +347,7 @@ func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	go func() {
 		for {
@@ -413,9 +383,7 @@ func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: listener.Addr().String(), MaxRetries: 3})
 	defer client.Close()
 	n, err := goredis.From(client, &goredis.Options{Name: "theirs"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = n.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: 10 * time.Second})
 	if err == nil {
 		t.Fatal("the reply was not lost")

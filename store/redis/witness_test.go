@@ -20,18 +20,14 @@ func TestInitDoesNotBelieveOneWitness(t *testing.T) {
 	proxies, _ := servertest.NewProxies(t, servers[:3])
 	a, b, c, d := proxies[0].URL(), proxies[1].URL(), proxies[2].URL(), servers[3].URL()
 	old := newClient(t, open(t, a, b, c), quick)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(old))
 	nobody := "127.0.0.1:" + servertest.FreePort(t)
 	away := func(p *servertest.Proxy) { p.LeadTo(nobody); p.Reset() }
 	away(proxies[2])
 	changed := laterClient(t, quick, a, b, d)
 	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a, b, c)})
 	proxies[2].LeadTo(servers[2].Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	eventually(t, patience, func() error { return cycle(changed) })
 	servers[1].Do("FLUSHALL")
 	away(proxies[0])
@@ -51,16 +47,12 @@ func TestSameChangeAgainMarksOnlyWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
 	a := servertest.Addresses(servers)
-	if err := cycle(newClient(t, open(t, a[:3]...), quick)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cycle(newClient(t, open(t, a[:3]...), quick)))
 	changed := laterClient(t, quick, a[0], a[1], a[3])
 	change := func() []admin.NodeState {
 		t.Helper()
 		states, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a[:3]...)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return states
 	}
 	for _, s := range change() {
@@ -85,13 +77,9 @@ func TestChangeOfMembershipIsNotHeldUpByAFrozenNode(t *testing.T) {
 		t.Parallel()
 		servers := servertest.Redis(t, 4)
 		a := servertest.Addresses(servers)
-		if err := cycle(newClient(t, nodes(a[:3]...), quick)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cycle(newClient(t, nodes(a[:3]...), quick)))
 		changed, err := redlatch.New(nodes(a[0], a[1], a[3]), &quick)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { changed.Close() })
 		servers[2].Freeze()
 		defer servers[2].Thaw()

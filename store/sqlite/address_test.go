@@ -12,9 +12,7 @@ func TestAddressNamesTheFile(t *testing.T) {
 	t.Setenv("REDLATCH_STATE_DIR", dir)
 	file := filepath.Join(dir, "own.db")
 	user, err := DefaultPath()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for address, want := range map[string]string{
 		file:                                 "sqlite:" + file,
 		"sqlite:" + file:                     "sqlite:" + file,
@@ -22,23 +20,17 @@ func TestAddressNamesTheFile(t *testing.T) {
 		"sqlite:":                            "sqlite:" + user,
 	} {
 		n, err := Open(address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n.String() != want {
 			t.Errorf("%s is %s, want %s", address, n, want)
 		}
 		n.Close()
 		byScheme, err := node.Open("sqlite:" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		byScheme.Close()
 	}
 	n, err := Open(file, &Options{Name: "cache"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	if n.String() != "cache" {
 		t.Errorf("the node is called %s, want cache", n)

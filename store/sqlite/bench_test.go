@@ -67,11 +67,7 @@ func BenchmarkOpenAndClose(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n, err := Open(path, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := n.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
+		must(b, n.Close())
 	}
 }

@@ -35,9 +35,7 @@ func TestConformanceByTheWallClock(t *testing.T) {
 func mustOpen(t testing.TB, path string, k timekeeper) *Node {
 	t.Helper()
 	n, err := open(path, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { n.Close() })
 	return n
 }

@@ -16,9 +16,7 @@ import (
 func severities(t *testing.T, n *Node) map[string]node.Severity {
 	t.Helper()
 	found, err := n.Examine(context.Background(), node.Exam{Name: "probe"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]node.Severity{}
 	for _, f := range found {
 		all[f.Check] = f.Severity
@@ -39,12 +37,8 @@ func TestExaminationOfAFileFindsWhoElseMayWriteToIt(t *testing.T) {
 		{0o600, 0o777, node.Danger},
 		{0o600, 0o777 | os.ModeSticky, node.Fine},
 	} {
-		if err := os.Chmod(n.store.path, c.file); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(dir, c.folder); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(n.store.path, c.file))
+		must(t, os.Chmod(dir, c.folder))
 		if got := severities(t, n)["permissions"]; got != c.want {
 			t.Errorf("file %v, folder %v: %v, want %v", c.file, c.folder, got, c.want)
 		}
@@ -56,9 +50,7 @@ func TestExaminationOfAFileTriesALockAndLeavesNone(t *testing.T) {
 	if all := severities(t, n); all["rights"] != node.Fine {
 		t.Errorf("found is %v", all)
 	}
-	if err := n.List(t.Context(), "", func(l node.Listing) { t.Errorf("%q is left", l.Name) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.List(t.Context(), "", func(l node.Listing) { t.Errorf("%q is left", l.Name) }))
 	wall := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), timekeeper{wall: time.Now})
 	if all := severities(t, wall); all["clock"] != node.Warning {
 		t.Errorf("by the wall clock: %v", all)

@@ -143,9 +143,7 @@ func TestProcessesThatAreKilledDoNotBreakExclusion(t *testing.T) {
 		said += counted[i]
 	}
 	n, _, err := readCount(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A process that was killed may have written once more than it printed.
 	if n < said || n > said+victims {
 		t.Errorf("the count is %d after %d increments, give or take %d that were killed", n, said, victims)

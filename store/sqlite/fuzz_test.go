@@ -17,17 +17,13 @@ import (
 func FuzzFiles(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "locks.db")
 	n, err := Open(path, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	if _, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one")); err != nil {
 		f.Fatal(err)
 	}
 	n.Close() // folds the log in
 	ours, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add([]byte{})
 	f.Add([]byte("hello"))
 	f.Add(ours)
@@ -44,9 +40,7 @@ func FuzzFiles(f *testing.F) {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "locks.db")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, content, 0o600))
 		n, err := Open(path, nil)
 		if err != nil {
 			text := err.Error()

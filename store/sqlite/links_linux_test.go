@@ -19,21 +19,15 @@ func TestAFileThatIsMountedByItselfIsRefused(t *testing.T) {
 	}
 	t.Run("bind mount", func(t *testing.T) {
 		other := filepath.Join(t.TempDir(), "locks.db")
-		if err := os.WriteFile(other, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(other, nil, 0o600))
 		err := syscall.Mount(path, other, "", syscall.MS_BIND, "")
 		if err == syscall.EPERM || err == syscall.EACCES {
 			t.Skip("this user may not mount; the test above sees what the kernel says of a mount point")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { syscall.Unmount(other, syscall.MNT_DETACH) })
 		link := filepath.Join(t.TempDir(), "link.db")
-		if err := os.Symlink(other, link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(other, link))
 		for _, p := range []string{other, link} {
 			n, err := Open(p, nil)
 			if err == nil {

@@ -33,9 +33,7 @@ func TestNoCharacterOfAPathIsTakenForAnOption(t *testing.T) {
 func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "plain")
-	if err := os.WriteFile(file, []byte(strings.Repeat("no database\n", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(strings.Repeat("no database\n", 100)), 0o600))
 	foreign := filepath.Join(dir, "foreign.db")
 	alter(t, foreign, `PRAGMA application_id = 1`)
 	older := filepath.Join(dir, "older.db")
@@ -97,9 +95,7 @@ func TestAFileThatMayNotBeWrittenIsExplained(t *testing.T) {
 func TestAClosedNodeSaysSo(t *testing.T) {
 	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
 	for range 2 {
-		if err := n.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Close())
 	}
 	_, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one"))
 	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "is closed") {
@@ -112,9 +108,7 @@ func alter(t *testing.T, path, sql string) {
 	t.Helper()
 	n := mustOpen(t, path, systemTime())
 	pragma(t, n, sql)
-	if err := n.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Close())
 }
 
 func pragma(t *testing.T, n *Node, sql string) {

@@ -21,9 +21,7 @@ func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
 	real := filepath.Join(dir, "locks.db")
 	link := filepath.Join(dir, "link.db")
 	a := mustOpen(t, real, systemTime())
-	if err := os.Symlink(real, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(real, link))
 	b := mustOpen(t, link, systemTime())
 	other := mustOpen(t, filepath.Join(dir, "other.db"), systemTime())
 
@@ -51,9 +49,7 @@ func TestTheFileIsForThisUserAlone(t *testing.T) {
 		dir: 0o700, n.store.path: 0o600, n.store.path + "-wal": 0o600, n.store.path + "-shm": 0o600,
 	} {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := info.Mode().Perm(); got != want {
 			t.Errorf("%s has the mode %v, want %v", path, got, want)
 		}
@@ -65,9 +61,7 @@ func TestAFileThatWasReplacedIsNotUsedOn(t *testing.T) {
 	old := mustOpen(t, path, systemTime())
 	do(t, old, request(node.OpAcquire, "name", "one"))
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(path+suffix))
 	}
 	for _, what := range []string{"removed", "replaced"} {
 		if what == "replaced" {
@@ -87,9 +81,7 @@ func TestAFileWithTwoNamesIsRefused(t *testing.T) {
 	mustOpen(t, path, systemTime()).Close() // the tables are in the file, and not in its log
 	n := mustOpen(t, path, systemTime())
 	do(t, n, request(node.OpAcquire, "name", "one"))
-	if err := os.Link(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Link(path, link))
 	for _, p := range []string{path, link} {
 		second, err := Open(p, nil)
 		if err == nil {
@@ -103,9 +95,7 @@ func TestAFileWithTwoNamesIsRefused(t *testing.T) {
 	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "hard link") {
 		t.Errorf("by the node that was open: %v", err)
 	}
-	if err := os.Remove(link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(link))
 	if r := do(t, n, request(node.OpExtend, "name", "one")); r.Status != node.Granted {
 		t.Errorf("without the link: %v", r.Status)
 	}

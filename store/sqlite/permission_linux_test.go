@@ -11,17 +11,13 @@ import (
 
 func TestAFolderThatMayNotBeWrittenToIsExplained(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o500))
 	if os.Getuid() == 0 {
 		// Root may write everywhere, so this thread runs as nobody.
 		const nobody = 65534
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		if err := syscall.Setfsuid(nobody); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Setfsuid(nobody))
 		defer syscall.Setfsuid(0)
 	}
 	for _, path := range []string{filepath.Join(dir, "locks.db"), filepath.Join(dir, "sub", "locks.db")} {

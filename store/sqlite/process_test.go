@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
+
+var must = check.Must
 
 // roles are what the processes of a test can do with a lock file.
 var roles = map[string]func(n *Node, arg string) error{
@@ -68,9 +71,7 @@ type process struct {
 func start(t *testing.T, role, path, arg string) *process {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &process{t: t, cmd: exec.Command(self)}
 	p.cmd.Env = append(os.Environ(),
 		"REDLATCH_TEST_ROLE="+role, "REDLATCH_TEST_FILE="+path, "REDLATCH_TEST_ARG="+arg)
@@ -79,13 +80,9 @@ func start(t *testing.T, role, path, arg string) *process {
 		t.Fatal(err)
 	}
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.stdout = bufio.NewScanner(out)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Start())
 	t.Cleanup(p.kill)
 	return p
 }
@@ -257,8 +254,6 @@ func request(op node.Op, name, value string) node.Request {
 func do(t testing.TB, n *Node, req node.Request) node.Reply {
 	t.Helper()
 	r, err := n.Do(context.Background(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }

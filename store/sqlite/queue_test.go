@@ -23,9 +23,7 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 	req.Wait, req.Ticket, req.Token = true, 1, holder.Token+1
 	first := do(t, n, req)
 	end, err := beginWrite(other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer end()
 	ask := func(limit time.Duration) (node.Reply, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -34,9 +32,7 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 	}
 	now = now.Add(node.WaiterLease * 4 / 10)
 	again, err := ask(time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if again.Left > first.Left || again.Left <= 0 {
 		t.Errorf("left %v, then %v", first.Left, again.Left)
 	}

@@ -25,9 +25,7 @@ func holderGoesFirst(t testing.TB) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	open := func() *Node {
 		n, err := Open(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { n.Close() })
 		return n
 	}

@@ -34,9 +34,7 @@ func TestWriteNeedsWhatWasRead(t *testing.T) {
 			m := newTestTime()
 			n := mustOpen(t, path, m.timekeeper())
 			seen, err := n.store.Read(t.Context(), "name")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			meanwhile(t, path, m, n)
 			done, err := n.store.Swap(t.Context(), seen, casnode.Row{Name: "name", Version: "late", State: []byte("late")}, nil)
 			if done || err != nil {

@@ -203,16 +203,12 @@ func TestAFileOfTheWallClockIsReadByItEverywhere(t *testing.T) {
 // sweepAll deletes all rows that are over.
 func sweepAll(t *testing.T, n *Node) {
 	t.Helper()
-	if err := n.rows.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.rows.Sweep(t.Context()))
 }
 
 func countRows(t *testing.T, n *Node) int {
 	t.Helper()
 	var rows int
-	if err := n.store.db.QueryRowContext(context.Background(), `SELECT count(*) FROM lock`).Scan(&rows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.store.db.QueryRowContext(context.Background(), `SELECT count(*) FROM lock`).Scan(&rows))
 	return rows
 }

@@ -17,9 +17,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/ui"
 )
+
+var must = check.Must
 
 // patience is how long the tests wait for what must happen.
 const patience = 60 * time.Second
@@ -77,15 +80,11 @@ func tab(t *testing.T, expected ...string) context.Context {
 		t.Fatal("this test needs chromium: install it with the system's package manager (apt-get install chromium)")
 	}
 	starting.Do(func() {
-		if err := chromedp.Do(chromium); err != nil {
-			t.Fatal(err)
-		}
+		must(t, chromedp.Do(chromium))
 	})
 	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, chromedp.Do(ctx))
 	watchConsole(t, ctx, expected)
 	ctx, end := context.WithTimeout(ctx, 3*patience)
 	t.Cleanup(end)
@@ -105,9 +104,7 @@ func quorumWithin(t *testing.T, limit time.Duration, n int, labels ...string) (*
 	servers := servertest.Redis(t, n)
 	open := func(label string, limit time.Duration) *redlatch.Client {
 		c, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{Label: label, AssumeFresh: true, NodeTimeout: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
@@ -126,9 +123,7 @@ func serve(t *testing.T, client *redlatch.Client, opts ui.Options) string {
 		opts.Interval = 200 * time.Millisecond
 	}
 	page, err := ui.New(client, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := httptest.NewServer(page)
 	t.Cleanup(func() {
 		page.Close()
@@ -151,18 +146,14 @@ func other(t *testing.T, html string) string {
 // do does something in the browser.
 func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, chromedp.Do(ctx, steps...))
 }
 
 // call sends a command of the protocol.
 func call[P, R any](t *testing.T, ctx context.Context, cmd cdp.Command[P, R], params P) R {
 	t.Helper()
 	r, err := chromedp.Call(ctx, cmd, params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -199,9 +190,7 @@ func lock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockOptio
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	lease, err := c.Lock(ctx, name, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lease
 }
 

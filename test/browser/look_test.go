@@ -78,9 +78,7 @@ func narrow(t *testing.T, ctx context.Context, path string) {
 		}
 		if dir := os.Getenv("REDLATCH_PICTURES"); dir != "" {
 			png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			os.WriteFile(filepath.Join(dir, fmt.Sprintf("narrow-%d-%d.png", width, len(path))), png, 0o644)
 		}
 	}
@@ -93,10 +91,6 @@ func picture(t *testing.T, ctx context.Context, name string) {
 		return
 	}
 	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join("..", "..", "docs", "img", name), png, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join("..", "..", "docs", "img", name), png, 0o644))
 }

@@ -18,9 +18,7 @@ import (
 func fill(t *testing.T, servers []*servertest.Server, names []string) {
 	t.Helper()
 	nodes, err := direct.Nodes(servertest.Addresses(servers)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	base := time.Now().UnixMicro()
 	var all sync.WaitGroup
 	for _, n := range nodes {

@@ -57,9 +57,7 @@ func newShowcase(t *testing.T) *showcase {
 		s.actors, nodes = append(s.actors, a), append(nodes, a)
 	}
 	c, err := redlatch.New(nodes, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	s.client = c
 	return s

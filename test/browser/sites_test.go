@@ -26,15 +26,11 @@ func quoted(s string) string { return strconv.QuoteToASCII(s) }
 func small(t *testing.T, opts ui.Options) (string, func(path string) []int) {
 	t.Helper()
 	c, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	lock(t, c, "secret-name", redlatch.LockOptions{}) // until the client is closed
 	page, err := ui.New(c, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var mu sync.Mutex
 	answers := map[string][]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -119,3 +119,28 @@ func TestJobThatReturnsAnErrorIsNotDone(t *testing.T) {
 		t.Errorf("it ran %d times, want one that failed and one that did not", ran)
 	}
 }
+
+// A job of a chain of its own runs once, too.
+func TestWrappedJobRunsOnOneReplica(t *testing.T) {
+	t.Parallel()
+	nodes := servertest.Addresses(servertest.Redis(t, 1))
+	schedule, err := cron.ParseStandard("0 0 1 1 *")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for range 2 {
+		_, jobs := newJobs(t, nodes)
+		wrapper, err := jobs.Wrapper("report", schedule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrapper(cron.FuncJob(func() { ran++ })).Run()
+		if _, err := jobs.Wrapper("report", nil); !errors.Is(err, redlatch.ErrConfig) {
+			t.Errorf("without a schedule: %v", err)
+		}
+	}
+	if ran != 1 {
+		t.Errorf("the job ran %d times, want once", ran)
+	}
+}

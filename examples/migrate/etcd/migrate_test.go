@@ -17,11 +17,11 @@ type work = func(context.Context) error
 
 func newLocks(t *testing.T) *redlatch.Client {
 	t.Helper()
-	nodes, err := rueidis.Nodes(servertest.Redis(t, 1)[0].URL())
+	n, err := rueidis.Open(servertest.Redis(t, 1)[0].URL(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks, err := redlatch.New(nodes, nil)
+	locks, err := redlatch.New([]redlatch.Node{n}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,6 @@ type Replica struct {
 
 // group is two replicas, A and B.
 type group struct {
-	t        *testing.T
 	replicas []*Replica
 	over     chan struct{} // closed at the end: a job of the dead returns
 
@@ -87,7 +86,7 @@ type group struct {
 
 func startGroup(t *testing.T, nodes int, o Options, start Starter) *group {
 	t.Helper()
-	g := &group{t: t, over: make(chan struct{})}
+	g := &group{over: make(chan struct{})}
 	for i, host := range locktest.NewHosts(t, 2, nodes, redlatch.Options{}) {
 		r := &Replica{Options: o, Name: string(rune('A' + i)), Locks: host.Client, host: host, group: g}
 		if i == 0 {
@@ -296,23 +295,6 @@ func mustHold(t *testing.T, events []Event, replicas ...string) {
 	}
 }
 
-// running returns the runs that have begun and neither ended nor died with their
-// replica.
-func running(events []Event) []Event {
-	var open []Event
-	for _, e := range events {
-		switch e.Kind {
-		case Start:
-			open = append(open, e)
-		case End:
-			open = slices.DeleteFunc(open, func(o Event) bool { return o.Replica == e.Replica && o.Due.Equal(e.Due) })
-		case Killed:
-			open = slices.DeleteFunc(open, func(o Event) bool { return o.Replica == e.Replica })
-		}
-	}
-	return open
-}
-
 // count returns how many events of a kind a replica noted, or all replicas if the
 // name is empty.
 func count(events []Event, kind, replica string) int {
@@ -330,23 +312,28 @@ func count(events []Event, kind, replica string) int {
 // yet. A run that died with its replica has not ended.
 func violations(events []Event) []string {
 	var found []string
+	var open []Event // the runs that have neither ended nor died with their replica
 	ended := map[time.Time]string{}
-	for i, e := range events {
+	for _, e := range events {
 		switch e.Kind {
 		case Start:
 			if !e.Due.Equal(e.Due.Truncate(Step)) {
 				found = append(found, fmt.Sprintf("off: %s runs %s, when nothing was due", e.Replica, clock(e.Due)))
 			}
-			for _, o := range running(events[:i]) {
+			for _, o := range open {
 				found = append(found, fmt.Sprintf("overlap: %s runs %s while %s runs %s", e.Replica, clock(e.Due), o.Replica, clock(o.Due)))
 			}
 			if by, ok := ended[e.Due]; ok {
 				found = append(found, fmt.Sprintf("twice: %s runs %s, which %s has run", e.Replica, clock(e.Due), by))
 			}
+			open = append(open, e)
 		case Early:
 			found = append(found, fmt.Sprintf("early: %s runs %s before it is due", e.Replica, clock(e.Due)))
-		case End:
-			ended[e.Due] = e.Replica
+		case End, Killed:
+			open = slices.DeleteFunc(open, func(o Event) bool { return o.Replica == e.Replica && (e.Kind == Killed || o.Due.Equal(e.Due)) })
+			if e.Kind == End {
+				ended[e.Due] = e.Replica
+			}
 		}
 	}
 	return found

@@ -23,11 +23,11 @@ func oneWitness(t *testing.T, h Harness) {
 	servers := servertest.Redis(t, 2)
 	toA, toC := servertest.NewProxy(t, servers[0]), servertest.NewProxy(t, c)
 	redis := func(address string) redlatch.Node {
-		nodes, err := direct.Nodes(address)
+		n, err := direct.Open(address, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return nodes[0]
+		return n
 	}
 	list := func(last redlatch.Node) []redlatch.Node {
 		return []redlatch.Node{redis(toA.URL()), h.node(t, b.DSN(), Settings{Name: "b"}), last}

@@ -13,14 +13,14 @@ import (
 
 // StartWithClock starts a server whose wall clock is off by the given time. It
 // needs a C compiler.
-func StartWithClock(t testing.TB, off time.Duration, settings ...string) *Server {
+func StartWithClock(t testing.TB, off time.Duration) *Server {
 	t.Helper()
-	s, _ := StartWithSettableClock(t, off, settings...)
+	s, _ := StartWithSettableClock(t, off)
 	return s
 }
 
 // StartWithSettableClock is like StartWithClock, and also returns the clock.
-func StartWithSettableClock(t testing.TB, off time.Duration, settings ...string) (*Server, *clockshim.Clock) {
+func StartWithSettableClock(t testing.TB, off time.Duration) (*Server, *clockshim.Clock) {
 	t.Helper()
 	dir := t.TempDir()
 	library, err := clockshim.Build(dir)
@@ -33,7 +33,5 @@ func StartWithSettableClock(t testing.TB, off time.Duration, settings ...string)
 	}
 	t.Cleanup(func() { clock.Close() })
 	clock.Set(off, 0)
-	s := newServer(t, &redisproc.Server{Settings: settings, Env: clock.Env(library)})
-	s.must(s.proc.Start())
-	return s, clock
+	return Start(t, &redisproc.Server{Env: clock.Env(library)}), clock
 }

@@ -25,14 +25,10 @@ func TestServersAnswer(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			start := time.Now()
 			db, err := sql.Open(driver, dsn(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer db.Close()
 			var version string
-			if err := db.QueryRow("SELECT version()").Scan(&version); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.QueryRow("SELECT version()").Scan(&version))
 			t.Logf("%s after %v", version, time.Since(start))
 			if !strings.Contains(version, "MariaDB") && !strings.Contains(version, "PostgreSQL") {
 				t.Errorf("this is %s", version)
@@ -45,18 +41,12 @@ func TestServersAnswer(t *testing.T) {
 // in the system's folder for them while one starts.
 func TestServerDeletesNoTemporaryTableOfAnother(t *testing.T) {
 	table, err := os.CreateTemp("", "#sql-temptable-*.MAI")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer os.Remove(table.Name())
 	defer table.Close()
-	if err := table.Chmod(0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.Chmod(0o666))
 	if os.Geteuid() == 0 { // the servers run as another user
-		if err := table.Chown(mysqlUser(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, table.Chown(mysqlUser(t)))
 	}
 	servertest.OwnMariaDB(t)
 	if _, err := os.Stat(table.Name()); err != nil {
@@ -68,13 +58,9 @@ func TestServerDeletesNoTemporaryTableOfAnother(t *testing.T) {
 func mysqlUser(t *testing.T) (uid, gid int) {
 	t.Helper()
 	u, err := user.Lookup("mysql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	uid, err1 := strconv.Atoi(u.Uid)
 	gid, err2 := strconv.Atoi(u.Gid)
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err1, err2))
 	return uid, gid
 }

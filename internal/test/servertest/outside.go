@@ -4,17 +4,16 @@ package servertest
 
 import (
 	"fmt"
-	"os"
-	"sync"
+	"slices"
 	"testing"
 )
 
 // Outside is as much of a testing.TB as starting servers takes, for an example
-// or a program. Fatal and Fatalf panic; End cleans up.
+// or a program. Fatal and Fatalf panic; End cleans up. It is not for several
+// goroutines at once.
 type Outside struct {
 	testing.TB // nil: what is not defined here must not be used
 
-	mu       sync.Mutex
 	cleanups []func()
 }
 
@@ -22,21 +21,7 @@ type Outside struct {
 func (o *Outside) Helper() {}
 
 // Cleanup has f called by End, the last one first.
-func (o *Outside) Cleanup(f func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.cleanups = append(o.cleanups, f)
-}
-
-// TempDir returns a new folder, which End removes.
-func (o *Outside) TempDir() string {
-	dir, err := os.MkdirTemp("", "redlatch")
-	if err != nil {
-		o.Fatal(err)
-	}
-	o.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
+func (o *Outside) Cleanup(f func()) { o.cleanups = append(o.cleanups, f) }
 
 // Fatal panics.
 func (o *Outside) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
@@ -46,12 +31,8 @@ func (o *Outside) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format,
 
 // End cleans up.
 func (o *Outside) End() {
-	o.mu.Lock()
-	cleanups := o.cleanups
-	o.cleanups = nil
-	o.mu.Unlock()
-	for i := len(cleanups) - 1; i >= 0; i-- {
-		cleanups[i]()
+	for _, f := range slices.Backward(o.cleanups) {
+		f()
 	}
 }
 

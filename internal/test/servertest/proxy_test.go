@@ -8,17 +8,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
+
+var must = check.Must
 
 // echo is a server that sends back what it receives, and passes it to the test
 // too.
 func echo(t *testing.T) (address string, heard <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	told := make(chan string, 100)
 	go func() {
@@ -46,9 +47,7 @@ func echo(t *testing.T) (address string, heard <-chan string) {
 func proxy(t *testing.T, target string) *servertest.Proxy {
 	t.Helper()
 	p, err := servertest.OpenProxy(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -56,9 +55,7 @@ func proxy(t *testing.T, target string) *servertest.Proxy {
 func dial(t *testing.T, p *servertest.Proxy) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", p.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }

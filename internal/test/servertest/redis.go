@@ -3,6 +3,7 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -35,21 +36,11 @@ func Redis(t testing.TB, n int, settings ...string) []*Server {
 	return servers
 }
 
-// StartProgram starts a server of another program than Redis does.
-func StartProgram(t testing.TB, path string) *Server {
+// Start starts a server that differs from others in the given fields.
+func Start(t testing.TB, proc *redisproc.Server) *Server {
 	t.Helper()
-	s := newServer(t, &redisproc.Server{})
-	s.proc.Program = path
-	s.must(s.proc.Start())
-	return s
-}
-
-// StartSentinel starts a sentinel with a configuration file, which it will
-// write to.
-func StartSentinel(t testing.TB, config string) *Server {
-	t.Helper()
-	s := newServer(t, &redisproc.Server{Sentinel: config})
-	s.must(s.proc.Start())
+	s := newServer(t, proc)
+	s.must(proc.Start())
 	return s
 }
 
@@ -57,13 +48,12 @@ func StartSentinel(t testing.TB, config string) *Server {
 // that ends with the test.
 func newServer(t testing.TB, proc *redisproc.Server) *Server {
 	t.Helper()
-	path := Need(t)
+	proc.Program = cmp.Or(proc.Program, Need(t))
 	var err error
 	// Not the test's own folder: its name is long, and a socket's path bounded.
 	if proc.Dir, err = os.MkdirTemp("", "redis"); err != nil {
 		t.Fatal(err)
 	}
-	proc.Program = path
 	t.Cleanup(func() {
 		proc.Kill()
 		os.RemoveAll(proc.Dir)

@@ -20,9 +20,7 @@ func TestServerIsTheOneThatTheVariableNames(t *testing.T) {
 	dir := t.TempDir()
 	program, trace := filepath.Join(dir, "server"), filepath.Join(dir, "trace")
 	script := fmt.Sprintf("#!/bin/sh\necho here > '%s'\nexec '%s' \"$@\"\n", trace, server)
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, []byte(script), 0o700))
 	t.Setenv(redisproc.Variable, program)
 	if reply := servertest.Redis(t, 1)[0].Do("PING"); reply != "PONG" {
 		t.Errorf("PING: %s", reply)

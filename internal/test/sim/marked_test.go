@@ -29,13 +29,13 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 		var now time.Time
 		model := NewServer("model", func() time.Time { return now }, false)
 		guards := []*node.Guard{
-			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour},
-			{Membership: "fedcba9876543210", Nodes: "a b d", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 4 * time.Hour},
-			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour},
-			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour, Off: true},
-			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour, Off: true},
-			{Membership: "0123456789abcdef", Nodes: "a b c", Generation: 2, MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour},
-			{Membership: "0123456789abcdef", Nodes: "a b c", Generation: 3, MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour},
+			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 3 * time.Hour},
+			{Membership: "fedcba9876543210", Nodes: "a b d", MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 4 * time.Hour},
+			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: 2 * time.Second, Quarantine: 5 * time.Hour},
+			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 3 * time.Hour, Off: true},
+			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: 2 * time.Second, Quarantine: 5 * time.Hour, Off: true},
+			{Membership: "0123456789abcdef", Nodes: "a b c", Generation: 2, MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 3 * time.Hour},
+			{Membership: "0123456789abcdef", Nodes: "a b c", Generation: 3, MaxTTL: 4 * time.Hour, Window: 2 * time.Second, Quarantine: 5 * time.Hour},
 		}
 		var log []string
 		for i := range 50 {
@@ -59,7 +59,7 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 				name := fmt.Sprint("marked/", seed, "/", i-i%10)
 				ops := []node.Op{node.OpAcquire, node.OpAcquire, node.OpExtend, node.OpRepair, node.OpBreak}
 				req = node.Request{Op: ops[s.intn(len(ops))], Guard: guard, Name: name, Value: fmt.Sprintf("%032x:%s", s.intn(2), name),
-					TTL: min(guard.MaxTTL, []time.Duration{time.Hour, time.Hour, 3 * time.Hour}[s.intn(3)]), Window: duelWindow, Retention: time.Hour, Token: node.Token(time.Now().UnixMicro())}
+					TTL: min(guard.MaxTTL, []time.Duration{time.Hour, time.Hour, 3 * time.Hour}[s.intn(3)]), Window: 2 * time.Second, Retention: time.Hour, Token: node.Token(time.Now().UnixMicro())}
 			}
 			if s.one(12) {
 				known++ // another node has noted a later marking

@@ -38,7 +38,7 @@ func TestModelAnswersAsARealServer(t *testing.T) {
 						if all.Failed() {
 							return // another one has found a difference
 						}
-						d := newDuel(t, r, n, fmt.Sprintf("duel/%d", seed), seed)
+						d := newDuel(t, r, n, duelName(seed), seed)
 						if d.fight(nil) {
 							whole++
 						}
@@ -52,6 +52,15 @@ func TestModelAnswersAsARealServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// duelName is the name that a duel is about. Of a name with braces Redis is sent
+// all keys, as in a Cluster; of others the scripts make them.
+func duelName(seed uint64) string {
+	if seed%3 == 0 {
+		return fmt.Sprintf("duel/{%d}", seed)
+	}
+	return fmt.Sprintf("duel/%d", seed)
 }
 
 // TestModelIsGuardedAsARealServer does the same with the guard on, and flushes
@@ -69,7 +78,7 @@ func TestModelIsGuardedAsARealServer(t *testing.T) {
 				s := &stream{dice: dice(mix(seed))}
 				guard := &node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Second,
 					Window: 2 * time.Second, Quarantine: s.between(50*time.Millisecond, 500*time.Millisecond).Truncate(time.Millisecond)}
-				d := newDuel(t, r, listen(t, open(t), r.rows), "guarded", seed)
+				d := newDuel(t, r, listen(t, open(t), r.rows), duelName(seed), seed)
 				d.flush = flush
 				d.fight(guard)
 			}
@@ -91,8 +100,11 @@ type duel struct {
 	fence node.Token
 	begun time.Time // when the memory of the name began
 	plain bool      // without tokens
-	wakes []string
-	edges []edge
+	// long and window are a time to live and a window of tokens. Some are the
+	// defaults, which a client does not send to Redis.
+	long, window time.Duration
+	wakes        []string
+	edges        []edge
 	// slowest is how long the slowest request took.
 	slowest time.Duration
 	flush   func()
@@ -104,6 +116,10 @@ type duel struct {
 func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *duel {
 	d := &duel{t: t, rival: r, seed: seed, name: name, s: &stream{dice: dice(mix(seed))}, real: real, began: time.Now()}
 	d.plain = d.s.one(6)
+	d.long, d.window = time.Hour, 2*time.Second
+	if seed%2 == 0 {
+		d.long, d.window = 10*time.Second, 10*time.Second
+	}
 	if !d.s.one(3) {
 		// Few kinds, so that some share.
 		some := []node.Share{{}, {Mode: node.Shared}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}, {Mode: node.Slotted, Slots: 3}}
@@ -119,10 +135,7 @@ func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *du
 	return d
 }
 
-const (
-	duelWindow = 2 * time.Second
-	duelSteps  = 60 // the requests of a sequence
-)
+const duelSteps = 60 // the requests of a sequence
 
 // fight sends one sequence of requests, and reports whether it reached its end.
 func (d *duel) fight(guard *node.Guard) bool {
@@ -205,10 +218,10 @@ func (d *duel) request() node.Request {
 	who := s.intn(6)
 	req := node.Request{
 		Op: ops[s.intn(len(ops))], Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name),
-		TTL: []time.Duration{100 * time.Millisecond, time.Hour}[s.intn(4)/3], Window: duelWindow, Retention: time.Hour,
+		TTL: []time.Duration{100 * time.Millisecond, d.long}[s.intn(4)/3], Window: d.window, Retention: time.Hour,
 		Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro(), // two have the same
 	}
-	far := duelWindow + 700*time.Millisecond
+	far := d.window + 700*time.Millisecond
 	req.Token = []node.Token{
 		node.Token(now.UnixMicro()), node.Token(now.UnixMicro()), d.fence + 1, d.fence + 1, d.fence, d.fence - min(d.fence, 1),
 		node.Token(now.Add(far).UnixMicro()), node.Token(now.Add(-far).UnixMicro()),

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
@@ -57,7 +58,7 @@ func rivals() []rival {
 	}
 	if path, err := exec.LookPath("valkey-server"); err == nil {
 		all = append(all, rival{name: "valkey", marks: true, start: func(t *testing.T) (opener, func()) {
-			return ofServer(servertest.StartProgram(t, path))
+			return ofServer(servertest.Start(t, &redisproc.Server{Program: path}))
 		}})
 	}
 	return all

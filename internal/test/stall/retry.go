@@ -120,8 +120,17 @@ func (a *attempt) report(logf func(format string, args ...any)) {
 	}
 }
 
+// effect is what a line does to the run.
+type effect int
+
+const (
+	none effect = iota
+	fails
+	ends // and fails
+)
+
 // add records a line, with the place in the test that it comes from.
-func (a *attempt) add(failed bool, text string) {
+func (a *attempt) add(does effect, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	from := callers(3)[0]
@@ -131,8 +140,11 @@ func (a *attempt) add(failed bool, text string) {
 			break
 		}
 	}
-	a.failed = a.failed || failed
+	a.failed = a.failed || does != none
 	a.lines = append(a.lines, fmt.Sprintf("%s:%d: %s", filepath.Base(from.File), from.Line, text))
+	if does == ends {
+		runtime.Goexit()
+	}
 }
 
 // Helper attributes a line to the caller of the function that calls this.
@@ -173,44 +185,17 @@ func (a *attempt) Failed() bool {
 	return a.failed
 }
 
-func (a *attempt) Log(args ...any)                 { a.add(false, fmt.Sprint(args...)) }
-func (a *attempt) Logf(format string, args ...any) { a.add(false, fmt.Sprintf(format, args...)) }
-
-func (a *attempt) Error(args ...any)                 { a.add(true, fmt.Sprint(args...)) }
-func (a *attempt) Errorf(format string, args ...any) { a.add(true, fmt.Sprintf(format, args...)) }
-
-func (a *attempt) Fatal(args ...any) {
-	a.add(true, fmt.Sprint(args...))
-	runtime.Goexit()
-}
-
-func (a *attempt) Fatalf(format string, args ...any) {
-	a.add(true, fmt.Sprintf(format, args...))
-	runtime.Goexit()
-}
-
-func (a *attempt) Fail() { a.add(true, "failed") }
-
-func (a *attempt) FailNow() {
-	a.add(true, "failed")
-	runtime.Goexit()
-}
-
 const noSkip = "a test that may be run again does not skip"
 
-func (a *attempt) Skip(...any) {
-	a.add(true, noSkip)
-	runtime.Goexit()
-}
-
-func (a *attempt) Skipf(string, ...any) {
-	a.add(true, noSkip)
-	runtime.Goexit()
-}
-
-func (a *attempt) SkipNow() {
-	a.add(true, noSkip)
-	runtime.Goexit()
-}
-
-func (a *attempt) Skipped() bool { return false }
+func (a *attempt) Log(args ...any)                   { a.add(none, fmt.Sprint(args...)) }
+func (a *attempt) Logf(format string, args ...any)   { a.add(none, fmt.Sprintf(format, args...)) }
+func (a *attempt) Error(args ...any)                 { a.add(fails, fmt.Sprint(args...)) }
+func (a *attempt) Errorf(format string, args ...any) { a.add(fails, fmt.Sprintf(format, args...)) }
+func (a *attempt) Fail()                             { a.add(fails, "failed") }
+func (a *attempt) Fatal(args ...any)                 { a.add(ends, fmt.Sprint(args...)) }
+func (a *attempt) Fatalf(format string, args ...any) { a.add(ends, fmt.Sprintf(format, args...)) }
+func (a *attempt) FailNow()                          { a.add(ends, "failed") }
+func (a *attempt) Skip(...any)                       { a.add(ends, noSkip) }
+func (a *attempt) Skipf(string, ...any)              { a.add(ends, noSkip) }
+func (a *attempt) SkipNow()                          { a.add(ends, noSkip) }
+func (a *attempt) Skipped() bool                     { return false }

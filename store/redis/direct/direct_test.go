@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -14,10 +13,13 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
+
+var must = check.Must
 
 // server answers each command by a function. It is for what a real server never
 // does; all else is tested with real servers, in package redis.
@@ -31,9 +33,7 @@ type server struct {
 func newServer(t *testing.T, answer func(command []string) string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &server{listener: l, answer: answer}
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -81,9 +81,7 @@ func (s *server) serve(c net.Conn) {
 func (s *server) driver(t *testing.T) *driver {
 	t.Helper()
 	a, err := redis.ParseAddress("redis://" + s.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := &driver{address: a}
 	t.Cleanup(func() { d.Close() })
 	return d
@@ -259,9 +257,7 @@ func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
 // TestRequestThatWasNotSentSaysSo waits for a connection that is never made.
 func TestRequestThatWasNotSentSaysSo(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody answers HELLO
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	d := (&server{listener: l}).driver(t)
 	done := make(chan error, 1)
@@ -289,9 +285,7 @@ func TestRequestThatWasNotSentSaysSo(t *testing.T) {
 // limit give up the connection, and one with a long limit wait for the next.
 func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	s := &server{listener: l, answer: func([]string) string { return ":7\r\n" }}
 	d := s.driver(t)
@@ -299,17 +293,13 @@ func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
 	d.Start(script(""), 20*time.Millisecond, func(_ []string, err error) { short <- err })
 	d.Start(script(""), long, func(reply []string, err error) { patient <- reply })
 	first, err := l.Accept() // and nobody answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer first.Close()
 	if err := <-short; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, node.ErrUnsent) {
 		t.Errorf("the short one: %v", err)
 	}
 	second, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go s.serve(second)
 	if reply := <-patient; !slices.Equal(reply, []string{"7"}) {
 		t.Errorf("the patient one: %q", reply)
@@ -320,9 +310,7 @@ func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
 // request was given up, and before the next is.
 func TestRequestThatWasGivenUpIsNotSentLater(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	commands := make(chan string, 9)
 	s := &server{listener: l, answer: func(command []string) string { commands <- command[len(command)-1]; return ":7\r\n" }}
@@ -331,9 +319,7 @@ func TestRequestThatWasGivenUpIsNotSentLater(t *testing.T) {
 	d.Start(script("short"), 500*time.Millisecond, func(_ []string, err error) { short <- err })
 	d.Start(script("patient"), long, func(_ []string, err error) { patient <- err })
 	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := <-short; !errors.Is(err, node.ErrUnsent) {
 		t.Errorf("the short one: %v", err)
 	}
@@ -527,9 +513,7 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 // moment in which the time to connect is over.
 func TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	ends := make(chan context.CancelFunc, 1)
 	go func() {
@@ -555,87 +539,5 @@ func TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError(t *testing.T) {
 		default:
 		}
 		cancel()
-	}
-}
-
-// TestRequestIsNotSentAgainBehindALaterOne has the server not know the script of
-// an acquisition, whose release is behind it. Sent again, the acquisition would
-// come after the release, and might stay. That of another value is sent again.
-func TestRequestIsNotSentAgainBehindALaterOne(t *testing.T) {
-	var mu sync.Mutex
-	var executed []string
-	ready := make(chan struct{})
-	s := newServer(t, func(command []string) string {
-		<-ready
-		what := command[0] + " " + strings.Join(command[3:], " ")
-		mu.Lock()
-		defer mu.Unlock()
-		if command[0] == "EVALSHA" && command[len(command)-1] == "acquire" {
-			return "-NOSCRIPT No matching script\r\n"
-		}
-		executed = append(executed, what)
-		return "+" + what + "\r\n"
-	})
-	d := s.driver(t)
-	errs := make([]error, 3)
-	var all sync.WaitGroup
-	for i, args := range [][]string{{"mine", "acquire"}, {"other", "acquire"}, {"mine", "release"}} {
-		all.Add(1)
-		call := script("")
-		call.Args = args
-		d.Start(call, long, func(_ []string, err error) {
-			errs[i] = err
-			all.Done()
-		})
-	}
-	close(ready)
-	all.Wait()
-	if !errors.Is(errs[0], node.ErrUnsent) || errs[1] != nil || errs[2] != nil {
-		t.Errorf("the errors are %v", errs)
-	}
-	if want := []string{"EVALSHA key mine release", "EVAL key other acquire"}; !slices.Equal(executed, want) {
-		t.Errorf("the server executed %q, want %q", executed, want)
-	}
-}
-
-// TestUnsentRequestsStayBeforeLaterOnes breaks a connection with requests that were
-// not written. They are on the next connection before those that are started when
-// this one is known to be broken.
-func TestUnsentRequestsStayBeforeLaterOnes(t *testing.T) {
-	for range 50 {
-		var mu sync.Mutex
-		var executed []string
-		s := newServer(t, func(command []string) string {
-			mu.Lock()
-			defer mu.Unlock()
-			executed = append(executed, command[len(command)-1])
-			return ":7\r\n"
-		})
-		d := s.driver(t)
-		if _, err := d.Eval(within(t, long), script("first")); err != nil {
-			t.Fatal(err)
-		}
-		c := d.conn.Load()
-		stuck := &stuckWrites{Conn: c.socket, writing: make(chan bool)}
-		c.mu.Lock()
-		c.socket = stuck
-		c.mu.Unlock()
-		go d.Start(script("written"), long, func([]string, error) {})
-		<-stuck.writing
-		var all sync.WaitGroup
-		all.Add(2)
-		done := func([]string, error) { all.Done() }
-		d.Start(script("acquire"), long, done)
-		go c.fail(errors.New("broken"))
-		for !c.gone.Load() {
-			runtime.Gosched()
-		}
-		d.Start(script("release"), long, done)
-		all.Wait()
-		mu.Lock()
-		if want := []string{"first", "acquire", "release"}; !slices.Equal(executed, want) {
-			t.Fatalf("the server executed %q, want %q", executed, want)
-		}
-		mu.Unlock()
 	}
 }

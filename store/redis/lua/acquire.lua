@@ -3,24 +3,24 @@
 --
 -- KEYS[1]  the lock                   ARGV[1]   value
 -- KEYS[2]  its fence                  ARGV[2]   token, 20 digits; '' for none
--- KEYS[3]  its turn                   ARGV[3]   retention of the fence, ms
--- KEYS[4]  its queue                  ARGV[4]   window of the token, µs
--- KEYS[5]  its group                  ARGV[5]   time to live, ms
--- KEYS[6]  its ended values           ARGV[6]   with KEYS[7]: how the marker must begin, up
--- KEYS[7]  the server's marker;                 to the space after the config
---          absent where it does not   ARGV[7]   with KEYS[7]: the line of INFO replication with
---          matter                               the id that the marker must have; '' if that
---                                               is not known, or if replicas are required; o
---                                               if the guard is off
---                                     ARGV[8]   to wait: ticket, µs; else ''
---                                     ARGV[9]   to wait: inbox; '' for a waiter that polls
+-- KEYS[3]  its turn                   ARGV[3]   with a marker: how it must begin, up to the
+-- KEYS[4]  its queue                            space after the config
+-- KEYS[5]  its group                  ARGV[4]   with a marker: the line of INFO replication
+-- KEYS[6]  its ended values                     with the id that the marker must have; '' if
+-- KEYS[7]  the server's marker;                 that is not known, or if replicas are
+--          absent where it does not             required; o if the guard is off
+--          matter                     ARGV[5]   to wait: ticket, µs; else ''
+-- or, on a server that is no part of  ARGV[6]   to wait: inbox; '' for a waiter that polls
+-- a Cluster, KEYS[1] and the marker   ARGV[7]   time to live, ms; 10000 if absent
+-- alone                               ARGV[8]   retention of the fence, ms; 3600000 if absent
+--                                     ARGV[9]   window of the token, µs; 10000000 if absent
 --                                     ARGV[10]  share: r for a reader; s, and two digits each
 --                                               for the number of slots and the slot; '' for
 --                                               the whole lock
---          ARGV[6] to [10] may be absent from some point on
+--          ARGV[2] to [10] may be absent from some point on
 --
 -- Reply: in the common case a number, the server's clock in µs. It means granted,
--- with the token as the fence, by the server that ARGV[7] names, if any. Otherwise
+-- with the token as the fence, by the server that ARGV[4] names, if any. Otherwise
 -- {status, holder, left ms, fence, now s, now µs, rank}, and for a share slot, free;
 -- all strings
 --   granted     it is ours for the whole time to live; with the guard on, holder
@@ -43,26 +43,15 @@
 -- that was granted, and free has a 1 for each slot that is free, and a 0 for each
 -- other
 --#include entry
-local value, token, share, expected, server, by = ARGV[1], ARGV[2], ARGV[10] or '', ARGV[6], ARGV[7] or '', now
+local value, token, expected, server = ARGV[1], ARGV[2] or '', ARGV[3], ARGV[4] or ''
+local ttl, retention, window, share = ARGV[7] or '10000', ARGV[8] or '3600000', tonumber(ARGV[9] or '10000000'), ARGV[10] or ''
 --#include trusted
-
--- The common case: nobody has the lock and nobody waits. It comes before the
--- engine, since even to define a function takes time.
-if fit and not text and not turn and share == '' then
-  local t, window = tonumber(token), tonumber(ARGV[4])
-  if (t and stored < token and t >= now - window and t <= now + window or not t and stored == '')
-    and call('SET', lock, value, 'NX', 'PX', ARGV[5]) then
-    if t then
-      -- Memory, disk and role were found fit for the first write of this
-      -- script, and so are for the second.
-      call('SET', fenceKey, token, 'PX', ARGV[3])
-    end
-    return now
-  end
+if share == '' then
+  --#include take
 end
 
-local retention, window, ttl, ticket, inbox = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[8] ~= '' and ARGV[8], ARGV[9] or ''
-if not fit then
+local ticket, inbox = (ARGV[5] or '') ~= '' and ARGV[5], ARGV[6] or ''
+if not fit or from > now then
   --#include guard
   local denied = guard(expected, server, ttl)
   if denied then return denied end
@@ -125,7 +114,7 @@ if turn then
   serve()
 end
 local r = reply('granted')
-if KEYS[7] and server ~= 'o' then
+if markerKey and server ~= 'o' then
   local id, epoch, epochs = string.match(marker, '^3 (%x+) (%d+) %x+ %d+ %d+ %d+ %d+ %d+ %d+ %a+ %d+ ([%x:,-]+) ')
   r[2] = id .. ' ' .. epoch .. ' ' .. epochs
 end

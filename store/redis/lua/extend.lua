@@ -4,17 +4,17 @@
 --
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  token, 20 digits; '' for none
--- KEYS[3]  its turn                   ARGV[3]  retention of the fence, ms
--- KEYS[4]  its queue                  ARGV[4]  time to live, ms
--- KEYS[5]  its group                  ARGV[5]  with KEYS[7]: how the marker must begin, up
--- KEYS[6]  its ended values                    to the space after the config
--- KEYS[7]  the server's marker;       ARGV[6]  with KEYS[7]: the line of INFO replication with
---          absent where it does not            the id that the marker must have; '' if that is
---          matter                              not known, if replicas are required, or if the
---                                              time to live is above the config's; o if the
---                                              guard is off
---                                     ARGV[7]  share; see acquire.lua
---          ARGV[5] to [7] may be absent from some point on
+-- KEYS[3]  its turn                   ARGV[3]  with a marker: how it must begin, up to the
+-- KEYS[4]  its queue                           space after the config
+-- KEYS[5]  its group                  ARGV[4]  with a marker: the line of INFO replication
+-- KEYS[6]  its ended values                    with the id that the marker must have; '' if
+-- KEYS[7]  the server's marker;                that is not known, if replicas are required,
+--          absent where it does not            or if the time to live is above the
+--          matter                              config's; o if the guard is off
+-- or, on a server that is no part of  ARGV[5]  time to live, ms; 10000 if absent
+-- a Cluster, KEYS[1] and the marker   ARGV[6]  retention of the fence, ms; 3600000 if absent
+-- alone                               ARGV[7]  share; see acquire.lua
+--          ARGV[2] to [7] may be absent from some point on
 --
 -- Reply: in the common case a number, the server's clock in µs. It means granted,
 -- with the token as the fence. Otherwise {status, holder, left ms, fence, now s, now
@@ -31,24 +31,20 @@
 -- or an error: NOINFO, READONLY; UNREPLICATED if the marker asks for more
 -- replicas than are online
 --#include entry
-local value, share, expected, server, by = ARGV[1], ARGV[7] or '', ARGV[5], ARGV[6] or '', nil
+local value, token, expected, server = ARGV[1], ARGV[2] or '', ARGV[3], ARGV[4] or ''
+local ttl, retention, share = ARGV[5] or '10000', ARGV[6] or '3600000', ARGV[7] or ''
 --#include trusted
-
--- The common case: the lock is ours. A server that is quarantined may extend it too.
--- It comes before the engine, since even to define a function takes time.
-if fit and text == value and share == '' then
-  call('PEXPIRE', fenceKey, ARGV[3])
-  call('PEXPIRE', lock, ARGV[4])
-  return now
+if share == '' then
+  --#include renew
 end
 
-local token, retention, ttl, window, ticket, inbox = ARGV[2], ARGV[3], ARGV[4], 0, nil, ''
+local window, ticket, inbox = 0, nil, ''
 --#include engine
 if not e.own then return place() == e.slot and reply('absent') or state() end
 local remark = false
 if not fit then
   --#include guard
-  local guarded = KEYS[7] and server ~= 'o'
+  local guarded = markerKey and server ~= 'o'
   if marker and (string.sub(marker, membershipFrom, membershipTo) ~= string.sub(expected, membershipFrom, membershipTo)
     or tonumber(ttl) > tonumber(string.match(marker, '^%d+', maxTTLFrom)) + 1) then
     return misconfigured()

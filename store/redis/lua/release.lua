@@ -5,17 +5,17 @@
 --
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  token, 20 digits; '' for none
--- KEYS[3]  its turn                   ARGV[3]  retention of the fence, ms
--- KEYS[4]  its queue                  ARGV[4]  window of the token, µs
--- KEYS[5]  its group                  ARGV[5]  inbox under which the value may wait
+-- KEYS[3]  its turn                   ARGV[3]  inbox under which the value may wait
+-- KEYS[4]  its queue                  ARGV[4]  retention of the fence, ms; 3600000 if absent
+-- KEYS[5]  its group                  ARGV[5]  window of the token, µs; 10000000 if absent
 -- KEYS[6]  with ARGV[8]: its ended    ARGV[6]  1 if it must not be applied twice: with a
 --          values                              token that is above all before it
---                                     ARGV[7]  to keep the lock taken: for how long at most,
---                                              ms; '' if it is not
+-- or, on a server that is no part of  ARGV[7]  to keep the lock taken: for how long at most,
+-- a Cluster, KEYS[1] alone                     ms; '' if it is not
 --                                     ARGV[8]  for how long the value is neither repaired nor
 --                                              queued, ms; '' for not at all
 --                                     ARGV[9]  share; see acquire.lua
---          ARGV[6] to [9] may be absent from some point on
+--          ARGV[2] to [9] may be absent from some point on
 --
 -- Reply: in the common case a number, the server's clock in µs. It means granted,
 -- with the token as the fence. Otherwise {status, holder, left ms, fence, now s, now
@@ -28,24 +28,16 @@
 --   stale     with ARGV[6] = 1: it is ours, and the fence is not below the token
 --   ahead     with ARGV[6] = 1: it is ours, and the token could not be the fence
 --#include entry
-local value, token = ARGV[1], ARGV[2]
-
--- The common case: the lock is ours and nobody waits. It comes before the engine,
--- since even to define a function takes time.
-if text == value and not turn and not ARGV[7] then
-  local rises = stored < token and tonumber(token) <= now + ARGV[4]
-  if rises or token == '' or stored == token and ARGV[6] ~= '1' then
-    -- A full server refuses what needs memory only if it is a script's first write.
-    call('DEL', lock)
-    if rises then call('SET', fenceKey, token, 'PX', ARGV[3]) end
-    return now
-  end
+local value, token, retention, window = ARGV[1], ARGV[2] or '', ARGV[4] or '3600000', tonumber(ARGV[5] or '10000000')
+local once = ARGV[6] == '1'
+if not ARGV[7] then
+  --#include free
 end
 
-local retention, window, inbox, ttl, ticket, share = ARGV[3], tonumber(ARGV[4]), ARGV[5] or '', nil, nil, ARGV[9] or ''
+local inbox, ttl, ticket, share = ARGV[3] or '', nil, nil, ARGV[9] or ''
 --#include engine
 local verdict = judge(false)
-if e.own and ARGV[6] == '1' and (verdict == 'stale' or verdict == 'ahead') then return reply(verdict) end
+if e.own and once and (verdict == 'stale' or verdict == 'ahead') then return reply(verdict) end
 -- A full server refuses what needs memory only if it is a script's first write.
 if e.own and (ARGV[7] or '') == '' then
   drop()

@@ -33,9 +33,9 @@
 -- or an error: NOINFO, READONLY, UNREPLICATED
 --#include entry
 local value, token, retention, ttl, inbox, share = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6] or '', ARGV[7] or ''
-local expected, server, by = ARGV[8], ARGV[9] or '', now
+local expected, server = ARGV[8], ARGV[9] or ''
 --#include trusted
-if not fit then
+if not fit or from > now then
   --#include guard
   local denied = guard(expected, server, ttl)
   if denied then return denied end

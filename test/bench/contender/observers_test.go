@@ -22,17 +22,18 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
 	"github.com/redlatch/redlatch/adapters/prom"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
+
+var must = check.Must
 
 // exported returns all that a registry exports, a line for each value.
 func exported(t *testing.T, registry prometheus.Gatherer) []string {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []string
 	for _, f := range families {
 		if f.GetName() == "target_info" { // the exporter's own
@@ -70,19 +71,13 @@ func exported(t *testing.T, registry prometheus.Gatherer) []string {
 func TestBothModulesExportTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		prom, err := redlatchprom.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ours, theirs := prometheus.NewRegistry(), prometheus.NewRegistry()
 		ours.MustRegister(prom)
 		exporter, err := otelprom.New(otelprom.WithRegisterer(theirs), otelprom.WithoutScopeInfo())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		otel, err := redlatchotel.New(&redlatchotel.Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		use(t, observe.Join(prom, otel), func(c *redlatch.Client) { prom.Watch(c); otel.Watch(c) })
 		a, b := exported(t, ours), exported(t, theirs)
 		if !slices.Equal(a, b) {
@@ -103,16 +98,12 @@ func use(t *testing.T, o observe.Observer, watch func(*redlatch.Client)) {
 	t.Helper()
 	nodes := memory.Nodes(3)
 	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	watch(locks)
 	lock := func(name string, opts redlatch.LockOptions) *redlatch.Lease {
 		l, err := locks.Lock(t.Context(), name, &opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return l
 	}
 	released := lock("orders/1", redlatch.LockOptions{})
@@ -140,9 +131,7 @@ func BenchmarkObservers(b *testing.B) {
 		}
 	}
 	exporter, err := otelprom.New(otelprom.WithRegisterer(prometheus.NewRegistry()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
 	for _, c := range []struct {
 		name string
@@ -160,16 +149,12 @@ func BenchmarkObservers(b *testing.B) {
 			var options redlatch.Options // without an observer, if there is none
 			for _, open := range c.open {
 				o, err := open()
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				all = append(all, o)
 				options.Observer = observe.Join(all...)
 			}
 			locks, err := redlatch.New(memory.Nodes(1), &options)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer locks.Close()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -177,9 +162,7 @@ func BenchmarkObservers(b *testing.B) {
 				if err == nil {
 					err = lease.Release(b.Context())
 				}
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 			}
 		})
 	}

@@ -11,12 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/contender"
 	"github.com/redlatch/redlatch/test/bench/server"
 	"github.com/redlatch/redlatch/test/bench/stats"
 	"github.com/redlatch/redlatch/test/bench/worker"
 )
+
+var must = check.Must
 
 // TestMain lets the program of the tests be its own worker, as the bench is.
 func TestMain(m *testing.M) {
@@ -28,9 +31,7 @@ func TestMain(m *testing.M) {
 func cell(t *testing.T, key string, nodes int, s Situation) Cell {
 	t.Helper()
 	list, err := contender.Find(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.ID == "" {
 		s.ID = "test"
 	}
@@ -230,22 +231,16 @@ func TestCommandsAreThoseThatMonitorShowsFromProcesses(t *testing.T) {
 	for _, c := range shared(t) { // one after the other: each fills the machine
 		t.Run(c.CellID(), func(t *testing.T) {
 			b, err := start(t.Context(), c, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer b.Stop()
 			e := &entrant{Result: &Result{Cell: c}, backend: b}
 			team, err := worker.Start(t.Context(), c.Contender, e.configs())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer team.Stop()
 			var monitors []*bufio.Scanner
 			for _, address := range b.Addresses() {
 				m, err := net.Dial("tcp", address)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer m.Close()
 				m.SetDeadline(time.Now().Add(time.Minute))
 				lines := bufio.NewScanner(m)
@@ -256,20 +251,14 @@ func TestCommandsAreThoseThatMonitorShowsFromProcesses(t *testing.T) {
 				monitors = append(monitors, lines)
 			}
 			before, err := b.Sample()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			o := worker.Order{Name: "seen", Start: clock.Now(), End: clock.Now() + int64(300*time.Millisecond)}
-			if err := team.Begin(o); err != nil {
-				t.Fatal(err)
-			}
+			must(t, team.Begin(o))
 			if _, _, err := team.Finish(o); err != nil {
 				t.Fatal(err)
 			}
 			after, err := b.Sample()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			counted, shown := c.Sent(after.Sub(before).Commands), []string(nil)
 			for _, m := range monitors {
 				shown = append(shown, shownBetween(t, m)...)
@@ -327,9 +316,7 @@ func TestTheSummaryIsOfAllRounds(t *testing.T) {
 	slow, slower := one, one
 	slow.length, slower.length = 2*time.Second, 4*time.Second
 	e := entrantOf("redlatch", Situation{Work: Processes, Count: 2, WriteEvery: 10}, t, one, slower, slow)
-	if err := e.sum(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.sum())
 	if e.Rate() != 50 || len(e.Rates) != 3 || e.HandOverRate() != 49.5 {
 		t.Errorf("rate %v of %v, hand-overs %v; want the median of the rounds", e.Rate(), e.Rates, e.HandOverRate())
 	}

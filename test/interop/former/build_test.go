@@ -15,10 +15,13 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/interop/beside"
 	"github.com/redlatch/redlatch/test/interop/foreign"
 	"github.com/redlatch/redlatch/test/interop/former"
 )
+
+var must = check.Must
 
 const (
 	ttl = 2 * time.Second
@@ -83,9 +86,7 @@ func newWorker(t *testing.T) string {
 		}
 		return program, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return program
 }
 
@@ -106,9 +107,7 @@ func formerWorker(t *testing.T, v former.Version) string {
 	if none := (*former.NoHistory)(nil); errors.As(err, &none) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return program
 }
 
@@ -126,9 +125,7 @@ func (b *both) start(side string, flags ...string) *beside.Player {
 		"-nodes", strings.Join(servertest.Addresses(b.servers), ","),
 		"-max-ttl", maxTTL.String(), "-window", window.String()}, flags...)
 	p, err := foreign.Run(side, argv)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	b.t.Cleanup(p.Kill)
 	return &beside.Player{Side: side, Process: p, Renews: true}
 }

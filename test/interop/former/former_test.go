@@ -183,9 +183,7 @@ func TestQueueIsSharedByFormerAndNewClients(t *testing.T) {
 func (b *both) notifications() func() int {
 	b.t.Helper()
 	c, err := resp.Dial("tcp", b.servers[0].Addr())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	b.t.Cleanup(func() { c.Close() })
 	if _, err := c.Do("PSUBSCRIBE", "redlatch:1:inbox:*"); err != nil {
 		b.t.Fatal(err)
@@ -328,9 +326,7 @@ func TestCheckoutWithoutHistoryIsReported(t *testing.T) {
 		t.Errorf("a folder without history: %v", err)
 	}
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cut := former.Version{Name: "cut off", Ref: "0123456789012345678901234567890123456789"}
 	if _, err := former.Build(cut, root, t.TempDir()); !errors.As(err, &none) || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("a commit that is not there: %v", err)

@@ -123,12 +123,8 @@ func TestRedsyncTakesWhatAServerForgotAndTheLossIsTold(t *testing.T) {
 	}
 
 	gate, err := fence.NewGate(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := gate.Check(t.Context(), name, lease.Token()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, gate.Check(t.Context(), name, lease.Token()))
 	// The servers that were down are a majority and are quarantined; with these
 	// cluster parameters that takes longer than a test may. A client without
 	// the guard shows the next token as well.

@@ -24,9 +24,12 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/direct"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/interop/beside"
 	"github.com/redlatch/redlatch/test/interop/foreign"
 )
+
+var must = check.Must
 
 const (
 	name = "shared"
@@ -53,23 +56,17 @@ func TestMain(m *testing.M) {
 
 func newRedlatch(t testing.TB, servers []*servertest.Server, opts redlatch.Options) *redlatch.Client {
 	nodes, err := direct.Nodes(servertest.Addresses(servers)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if opts.MaxTTL == 0 {
 		opts.MaxTTL = maxTTL
 	}
 	opts.TokenWindow, opts.AssumeFresh, opts.RetryDelay = window, true, retryDelay
 	opts.NodeTimeout = time.Second // others share this machine
 	c, err := redlatch.New(nodes, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	if opts.Guard != redlatch.GuardOff {
-		if err := fresh.Declare(context.Background(), c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fresh.Declare(context.Background(), c))
 	}
 	return c
 }
@@ -99,9 +96,7 @@ func share(t *testing.T, lasts time.Duration, opts redlatch.Options) *beside.Jud
 		locks := newRedlatch(t, servers, opts)
 		for range 2 {
 			p, err := foreign.Start(foreign.InProcess()[0], addresses)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(p.Kill)
 			c.Sides["redsync"] = append(c.Sides["redsync"], &beside.Foreign{Process: p})
 			c.Sides["redlatch"] = append(c.Sides["redlatch"], &beside.Client{Client: locks})

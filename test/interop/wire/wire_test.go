@@ -17,9 +17,12 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/interop/beside"
 	"github.com/redlatch/redlatch/test/interop/foreign"
 )
+
+var must = check.Must
 
 const (
 	ttl      = 2 * time.Second
@@ -54,9 +57,7 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, side string, argv ...string) *beside.Player {
 	t.Helper()
 	p, err := foreign.Run(side, argv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.Kill)
 	return &beside.Player{Side: side, Process: p, Renews: side == ours}
 }
@@ -74,9 +75,7 @@ func python(t *testing.T, dir string, servers []*servertest.Server) *beside.Play
 func redlatch(t *testing.T, servers []*servertest.Server) *beside.Player {
 	t.Helper()
 	program, err := worker()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return start(t, ours, program, "-nodes", strings.Join(servertest.Addresses(servers), ","), "-fresh",
 		"-max-ttl", "4s", "-window", "1s")
 }
@@ -148,20 +147,14 @@ func TestContestFindsMinimalClientsThatBreakARule(t *testing.T) {
 			t.Parallel()
 			servertest.Need(t)
 			dir := t.TempDir()
-			if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.CopyFS(dir, os.DirFS(".")))
 			file := filepath.Join(dir, c.file)
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if n := strings.Count(string(text), c.old); n != 1 {
 				t.Fatalf("%s has %d places that read %s", c.file, n, c.old)
 			}
-			if err := os.WriteFile(file, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
 			faults := contest(t, dir, 1, time.Minute).Faults()
 			if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }) {
 				t.Errorf("it is not found that %s; found is %q", c.want, faults)
@@ -215,9 +208,7 @@ func TestMinimalClientKeepsTheHoldersToken(t *testing.T) {
 	proxy := servertest.NewProxy(t, servers[0])
 	p, q := start(t, minimal, "python3", "minimal.py", proxy.URL()), redlatch(t, servers)
 	token, _, err := q.Take("n", ttl, patience, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	own, fence := fmt.Sprintf("%020d", token), ""
 	read := func() { fence = servers[0].Do("GET", "redlatch:1:fence:{n}") }
 	if a := p.Order("acquire", "n", "1000", "0"); a.Word != "held" {
@@ -247,9 +238,7 @@ func TestLateMinimalClientTakesNothing(t *testing.T) {
 	q, p := redlatch(t, servers), python(t, ".", servers)
 	cycle(t, q, "n")
 	before, _, err := p.Take("n", ttl, patience, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Freeze()
 	token, _, err := q.Take("n", ttl, patience, "")
 	if err != nil || token <= before {

@@ -2,6 +2,7 @@ package textfile
 
 import (
 	"errors"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"testing"
 )
+
+var must = check.Must
 
 // names are names of locks that break careless formats.
 var names = []string{
@@ -28,9 +31,7 @@ func TestSeriesAreReadAsTheyWereWritten(t *testing.T) {
 		text += series + " " + value + "\n"
 	}
 	path := filepath.Join(t.TempDir(), "x.prom")
-	if err := Write(path, text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(path, text))
 	got, err := Read(path, "redlatch_run_")
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
@@ -46,9 +47,7 @@ func TestFileOfOthersIsNotRead(t *testing.T) {
 		"script": "#!/bin/sh\n", "others": "# HELP node_load1 x\n# TYPE node_load1 gauge\nnode_load1 1\n", "zeros": "\x00\x00",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := Read(path, "redlatch_run_"); !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -57,9 +56,7 @@ func TestFileOfOthersIsNotRead(t *testing.T) {
 		t.Errorf("a folder: %v", err)
 	}
 	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(empty, nil, 0o600))
 	for _, path := range []string{empty, filepath.Join(dir, "none")} {
 		if got, err := Read(path, "redlatch_run_"); err != nil || len(got) > 0 {
 			t.Errorf("%s: %v, %v", path, got, err)
@@ -73,9 +70,7 @@ func TestReaderSeesWholeFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.prom")
 	texts := []string{strings.Repeat("short\n", 10), strings.Repeat("longer\n", 5000)}
-	if err := Write(path, texts[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(path, texts[0]))
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for i := range 100 {
@@ -103,9 +98,7 @@ func TestReaderSeesWholeFiles(t *testing.T) {
 
 func TestFailedWriteLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "x.prom"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "x.prom"), 0o700))
 	if err := Write(filepath.Join(dir, "x.prom"), "text"); err == nil {
 		t.Error("a folder was replaced")
 	}

@@ -14,9 +14,7 @@ import (
 func TestEverybodyMayReadTheFile(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	path := filepath.Join(t.TempDir(), "x.prom")
-	if err := Write(path, "text\n"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(path, "text\n"))
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o644 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}

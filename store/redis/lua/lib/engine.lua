@@ -11,7 +11,7 @@ local e = {
   value = value, kind = string.sub(share, 1, 3), slot = share == 'r' and '00' or string.sub(share, 4),
   token = token, retention = retention, window = window, ttl = ttl, ticket = ticket, inbox = inbox,
   -- What the server has, as in entry.lua; fence.lua and holders.lua set the rest.
-  lock = lock, fenceKey = fenceKey, groupKey = KEYS[5],
+  lock = lock, fenceKey = fenceKey, groupKey = KEYS[5] or 'redlatch:1:group:{' .. lock .. '}',
   time = time, now = now, text = text, stored = stored, turn = turn,
   fence = '', floor = '', whole = '', taken = nil, count = 0, own = nil, foreign = nil,
 }

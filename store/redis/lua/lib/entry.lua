@@ -3,11 +3,16 @@
 --   text    the lock's key; false if there is none, or one that is no string
 --   stored  its fence; '' for none
 --   turn    its turn; false if the queue is empty
---   marker  the server's marker; false if there is none, nil if KEYS[7] is absent
--- Globals are made locals, which are faster.
+--   marker  the server's marker; false if there is none, nil if it does not matter
+-- A Cluster has to be told all keys that a script uses. Elsewhere the lock and the
+-- marker are enough, and the script adds the others: that is less to send and to
+-- take apart. Globals are made locals, which are faster.
 local KEYS, ARGV, call = KEYS, ARGV, redis.call
-local lock, fenceKey, markerKey = KEYS[1], KEYS[2], KEYS[7]
+local lock, fenceKey, turnKey, markerKey = KEYS[1], KEYS[2], KEYS[3], KEYS[7]
+if not turnKey then
+  fenceKey, turnKey, markerKey = 'redlatch:1:fence:{' .. lock .. '}', 'redlatch:1:turn:{' .. lock .. '}', fenceKey
+end
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
-local got = call('MGET', lock, fenceKey, KEYS[3], markerKey or fenceKey)
+local got = call('MGET', lock, fenceKey, turnKey, markerKey or fenceKey)
 local text, stored, turn, marker = got[1], got[2] or '', got[3], markerKey and got[4]

@@ -20,7 +20,7 @@
 local function misconfigured() return {'config', marker, '0', '', time[1], time[2]} end
 
 local function guard(expected, server, ttl)
-  local off = not KEYS[7] or server == 'o'
+  local off = not markerKey or server == 'o'
   local info, refused = replication(off)
   if not info then return refused end
   if off and not marker then return nil end

@@ -2,7 +2,7 @@
 -- that the lock is free. The formats are here alone; store/redis/list.go parses the
 -- members, and store/redis/inbox.go the messages.
 --
--- KEYS[4] is the queue: a sorted set of waiters,
+-- The queue is a sorted set of waiters,
 --   score TICKET, member VALUE NUL INBOX            for the whole lock
 --                 member KIND NUL VALUE NUL INBOX   for a share of it
 -- KIND is r for a reader, and s with two digits for one of so many slots. Of one
@@ -10,7 +10,7 @@
 -- that polls. One that begins with + may have listeners on other servers, which
 -- PUBLISH does not count.
 --
--- KEYS[3] is the turn. It exists as long as the queue, and has what its head was
+-- The turn exists as long as the queue, and has what its head was
 -- notified of:
 --   LAPSES (16 digits, µs)  NOTIFIED (1 digit)  REACH (3 digits)  HEAD  NEAR  CALLED...
 -- each of the last with its LENGTH (5 digits) before it. LAPSES is when the head
@@ -35,7 +35,7 @@
 local q, kindOf, memberOf, serve, withdraw
 if turn or ticket then
   q = {
-    key = KEYS[4], turnKey = KEYS[3], remembered = '90000',
+    key = KEYS[4] or 'redlatch:1:queue:{' .. lock .. '}', turnKey = turnKey, remembered = '90000',
     me = '', fenced = e.fence, watch = false, same = true,
     head = nil, lapses = 0, notified = 0, near = '', nearTurn = false, called = {}, reach = 0,
   }
