@@ -84,6 +84,15 @@ func said(no string) func(bool, error) string {
 	}
 }
 
+// done reports whether a request succeeded. One that was refused, which the client
+// returns as an error, did not.
+func done(err, refused error) (bool, error) {
+	if errors.Is(err, refused) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func millis(s string) time.Duration {
 	n, _ := strconv.Atoi(s)
 	return time.Duration(n) * time.Millisecond

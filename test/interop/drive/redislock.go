@@ -2,7 +2,6 @@ package drive
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -22,25 +21,16 @@ func Redislock(addresses []string) (string, Lock) {
 
 func (l *redislockLock) Acquire(ctx context.Context, name string, ttl time.Duration) (bool, error) {
 	lock, err := l.locks.Obtain(ctx, name, ttl, nil)
-	if errors.Is(err, redislock.ErrNotObtained) {
-		return false, nil
+	if err == nil {
+		l.lock = lock
 	}
-	l.lock = lock
-	return err == nil, err
+	return done(err, redislock.ErrNotObtained)
 }
 
 func (l *redislockLock) Extend(ctx context.Context, ttl time.Duration) (bool, error) {
-	err := l.lock.Refresh(ctx, ttl, nil)
-	if errors.Is(err, redislock.ErrNotObtained) {
-		return false, nil
-	}
-	return err == nil, err
+	return done(l.lock.Refresh(ctx, ttl, nil), redislock.ErrNotObtained)
 }
 
 func (l *redislockLock) Release(ctx context.Context) (bool, error) {
-	err := l.lock.Release(ctx)
-	if errors.Is(err, redislock.ErrLockNotHeld) {
-		return false, nil
-	}
-	return err == nil, err
+	return done(l.lock.Release(ctx), redislock.ErrLockNotHeld)
 }

@@ -2,7 +2,6 @@ package drive
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -42,11 +41,10 @@ func (l *rueidislockLock) Acquire(ctx context.Context, name string, ttl time.Dur
 	}
 	// The lock ends with the context of the request, so that is not ctx.
 	held, release, err := locker.TryWithContext(context.WithoutCancel(ctx), name)
-	if errors.Is(err, rueidislock.ErrNotLocked) {
-		return false, nil
+	if err == nil {
+		l.held, l.release = held, release
 	}
-	l.held, l.release = held, release
-	return err == nil, err
+	return done(err, rueidislock.ErrNotLocked)
 }
 
 func (l *rueidislockLock) Extend(context.Context, time.Duration) (bool, error) {
