@@ -21,10 +21,9 @@ const longestQueue = 20
 // A release may wait for longer than its time limit, which begins with its turn:
 // a client that gives up a lock must not leave it behind because others do the same at
 // the same time. Other requests end in time: their callers ask again.
-func (n *Node) turn(ctx context.Context, op node.Op) (context.Context, func(), error) {
-	end := func() {}
+func (n *Node) turn(ctx context.Context, op node.Op) (context.Context, context.CancelFunc, error) {
 	if n.turns == nil {
-		return ctx, end, nil
+		return ctx, func() {}, nil
 	}
 	select {
 	case n.turns <- struct{}{}:
@@ -33,33 +32,23 @@ func (n *Node) turn(ctx context.Context, op node.Op) (context.Context, func(), e
 	}
 	n.queued.Add(1)
 	defer n.queued.Add(-1)
-	busy := fmt.Errorf("%w: all %d are (%w)", node.ErrBusy, cap(n.turns), node.ErrUnsent)
-	deadline, limited := ctx.Deadline()
-	if !limited || op != node.OpRelease {
-		select {
-		case n.turns <- struct{}{}:
-			return ctx, n.endTurn, nil
-		case <-ctx.Done():
-			return nil, nil, busy
-		}
+	wait, limit := ctx, time.Duration(0)
+	if deadline, limited := ctx.Deadline(); limited && op == node.OpRelease {
+		limit = time.Until(deadline)
+		longer, cancel := withLimit(ctx, longestQueue*limit)
+		defer cancel()
+		wait = longer
 	}
-	limit := time.Until(deadline)
-	giveUp := time.NewTimer(longestQueue * limit)
-	defer giveUp.Stop()
-	for ended := ctx.Done(); ; {
-		select {
-		case n.turns <- struct{}{}:
-			ctx, cancel := withLimit(ctx, limit)
-			return ctx, func() { cancel(); n.endTurn() }, nil
-		case <-ended:
-			if ctx.Err() == context.Canceled {
-				return nil, nil, busy
-			}
-			ended = nil
-		case <-giveUp.C:
-			return nil, nil, busy
-		}
+	select {
+	case n.turns <- struct{}{}:
+	case <-wait.Done():
+		return nil, nil, fmt.Errorf("%w: all %d are (%w)", node.ErrBusy, cap(n.turns), node.ErrUnsent)
 	}
+	if limit == 0 {
+		return ctx, n.endTurn, nil
+	}
+	own, cancel := withLimit(ctx, limit)
+	return own, func() { cancel(); n.endTurn() }, nil
 }
 
 func (n *Node) endTurn() { <-n.turns }
