@@ -23,14 +23,23 @@ import (
 // damagedRow is how the format of a damaged row is called.
 const damagedRow = "damaged row"
 
-var errEmpty = errors.New("the stored state is empty: it is damaged")
+var (
+	errEmpty = errors.New("the stored state is empty: it is damaged")
+	errStamp = errors.New("the stored state has a time that cannot be: it is damaged")
+)
 
 // entry returns what a row says about its name.
 func (r *Row) entry() (nodestate.Entry, error) {
 	if r.Version != "" && len(r.State) == 0 {
 		return nodestate.Entry{}, errEmpty // it must not pass for a name that was never used
 	}
-	return nodestate.DecodeEntry(r.State)
+	late, state := unstamp(r.State)
+	e, err := nodestate.DecodeEntry(state)
+	if late > Span {
+		err = errStamp
+	}
+	e.Move(late)
+	return e, err
 }
 
 // marker returns the marker of a row.

@@ -10,7 +10,7 @@
 //	Swap(seen, row, wakes)         // if nothing of seen has changed; else again
 //
 // So a request is atomic as of its Read: nothing happened to the name in between,
-// and all times count from then. A client that freezes between the two holds no
+// and all times count from then. (Without a Read, as of its write: see Stamper.) A client that freezes between the two holds no
 // lock of the store and blocks nobody. Nothing depends on a session, so a pooler
 // may give each statement another connection. A request that changes nothing is
 // one Read.
@@ -58,5 +58,9 @@
 //
 // # What a store can do besides
 //
-// A store declares more abilities by implementing Preparer, Sweeper and Hearer.
+// A store declares more abilities by implementing Preparer, Sweeper, Hearer and
+// Stamper. With a Stamper, a request that nobody contends for is one statement: the
+// node remembers what it wrote last, and writes without a Read. The statement
+// compares all that was remembered, and the clock. The times in the row count from
+// the statement, so the row never expires before its holder believes so.
 package casnode

@@ -163,6 +163,14 @@ func message(name string, w node.Wake) string {
 	return fmt.Sprintf("%d %d %s %s", w.Kind, w.Fence, encode([]byte(name)), encode([]byte(w.Value)))
 }
 
+// messages are the wakes of a name as texts.
+func messages(name string, wakes []node.Wake) (texts []string) {
+	for _, w := range wakes {
+		texts = append(texts, message(name, w))
+	}
+	return texts
+}
+
 // parseMessage reads what message returns.
 func parseMessage(text string) (name string, w node.Wake, ok bool) {
 	var encoded, value []byte

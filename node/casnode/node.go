@@ -27,6 +27,7 @@ type Node struct {
 	queued atomic.Int32
 	ears   ears
 	swept  sweep
+	memory memory
 }
 
 var (
@@ -60,6 +61,7 @@ func New(store Store, opts *Options) *Node {
 	if h, ok := store.(Hearer); ok && !opts.Poll {
 		n.ears.store = h
 	}
+	n.memory.store, _ = store.(Stamper)
 	return n
 }
 
@@ -174,9 +176,15 @@ func (n *Node) try(ctx context.Context, req node.Request) (reply node.Reply, don
 	if req.Op == node.OpMark {
 		name = MarkerName
 	}
-	s, err := n.read(ctx, name)
-	if err != nil {
-		return reply, false, n.unsent(err)
+	s, reply, done, err := n.foresee(ctx, req)
+	if done || err != nil {
+		return reply, done, err
+	}
+	if s.Server == "" {
+		if s, err = n.read(ctx, name); err != nil {
+			return reply, false, n.unsent(err)
+		}
+		n.memory.read(name, s)
 	}
 	reply, next, wakes, err := n.decide(s, req)
 	switch {
@@ -186,8 +194,8 @@ func (n *Node) try(ctx context.Context, req node.Request) (reply node.Reply, don
 		return reply, true, nil
 	}
 	done, err = n.swap(ctx, s, *next, wakes)
-	if done && req.Op != node.OpMark && rand.N(sweepEvery) == 0 {
-		_ = n.sweep(ctx, name, s) // another write will sweep if this one cannot
+	if done && req.Op != node.OpMark {
+		n.sweepSometimes(ctx, name, s)
 	}
 	return reply, done, err
 }
@@ -255,17 +263,22 @@ func (s *Snapshot) encode(e *nodestate.Entry) []byte {
 // has to be prepared, it did not.
 func (n *Node) swap(ctx context.Context, seen Snapshot, row Row, wakes []node.Wake) (bool, error) {
 	row.Version = crand.Text()
-	texts := make([]string, len(wakes))
-	for i, w := range wakes {
-		texts[i] = message(row.Name, w)
-	}
 	by := n.prepared.Load()
-	done, err := n.store.Swap(ctx, seen, row, texts)
+	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, wakes))
+	if done {
+		n.memory.wrote(row)
+	}
+	return done, n.failed(by, err)
+}
+
+// failed explains the error of a write, after the store was prepared for the
+// given time. If it must be prepared again, nothing was written, and that is no error.
+func (n *Node) failed(by int64, err error) error {
 	if errors.Is(err, ErrUnprepared) {
 		n.prepared.CompareAndSwap(by, 0)
-		return false, nil
+		return nil
 	}
-	return done, n.explain(err)
+	return n.explain(err)
 }
 
 // pause waits before the next try: ever longer, and not all for the same time. A

@@ -114,6 +114,24 @@ type Hearer interface {
 	Hear(ctx context.Context, ready func(), heard func(wake string)) error
 }
 
+// Stamper is implemented by a store that can put the time of a write into the row.
+// A request that nobody contends for then needs no Read before its write.
+type Stamper interface {
+	// SwapStamped is like Swap, for a snapshot that may be old: nobody has read
+	// seen.Row and seen.Marker together, and seen.Now is a guess of the present
+	// time. So the same statement also compares the clock, as of the moment when it
+	// began, before it waited for anything. That must be seen.Now, or later by up to
+	// Span. By how many microseconds it is later is written before row.State, in
+	// 8 bytes, big-endian. The row is not the marker.
+	//
+	// If row, marker, identity or clock are others, nothing is written, and it
+	// returns what Read would. Its errors are those of Swap.
+	SwapStamped(ctx context.Context, seen Snapshot, row Row, wakes []string) (done bool, present Snapshot, err error)
+}
+
+// Span is by how much a SwapStamped may come later than its caller expects.
+const Span = 200 * time.Millisecond
+
 // Unmarked is the state of the marker's row on a server that is not marked, for a
 // store that always has that row. Its Prepare inserts the row if it is missing,
 // under a random version of its own (crypto/rand.Text).

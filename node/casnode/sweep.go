@@ -29,6 +29,13 @@ type sweep struct {
 	at    string
 }
 
+// sweepSometimes sweeps after a few of the writes. Another one will if it cannot.
+func (n *Node) sweepSometimes(ctx context.Context, name string, seen Snapshot) {
+	if rand.N(sweepEvery) == 0 {
+		_ = n.sweep(ctx, name, seen)
+	}
+}
+
 // sweep looks at some rows, and removes those that are of no use. seen is of a
 // request for name.
 func (n *Node) sweep(ctx context.Context, name string, seen Snapshot) (err error) {

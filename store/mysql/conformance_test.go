@@ -64,6 +64,6 @@ func conformance(t *testing.T, table, parameters string) {
 		Apart: func(t testing.TB) (a, b casnode.Store) {
 			return open(t, dsn, table), open(t, servertest.OwnMariaDB(t).DSN()+parameters, table)
 		},
-		Sweeps: true, // MySQL sends no notifications: it is no Hearer
+		Sweeps: true, Stamps: true, // MySQL sends no notifications: it is no Hearer
 	})
 }

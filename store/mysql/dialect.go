@@ -85,7 +85,7 @@ var unfit = map[string]string{
 }
 
 // texts are the statements, for one table.
-type texts struct{ read, update, insert, mark, first, rows, remove string }
+type texts struct{ read, update, insert, mark, first, rows, remove, stampedUpdate, stampedInsert string }
 
 // statements returns them. The marker's name is a literal of hexadecimal digits:
 // under one of the server's modes an empty string is NULL.
@@ -97,20 +97,27 @@ type texts struct{ read, update, insert, mark, first, rows, remove string }
 func (d *dialect) statements(table, fitness string) texts {
 	put := func(s string) string {
 		s = strings.ReplaceAll(s, "SAME_", "SERVER_ = ? AND FITNESS_ = 'fit'")
-		return strings.NewReplacer("TABLE_", table, "SERVER_", d.server, "FITNESS_", fitness,
+		return strings.NewReplacer("STATE_", "?", "AND TIMELY_", "", "TABLE_", table, "SERVER_", d.server, "FITNESS_", fitness,
 			"NOW_", "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
 			"LATER_", "TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))").Replace(s)
 	}
+	// stamped has the statement compare the clock, and write by how much it is later.
+	// It is the time at which the statement began, as in a read.
+	stamped := func(s string) string {
+		return put(strings.NewReplacer("STATE_", "CONCAT(UNHEX(LPAD(HEX(NOW_ - ?), 16, '0')), ?)", "TIMELY_", "NOW_ BETWEEN ? AND ?").Replace(s))
+	}
+	const update = `UPDATE TABLE_ SET version = ?, state = STATE_ WHERE name = ? AND version = ? AND SAME_ AND TIMELY_
+		AND (SELECT version FROM (SELECT version FROM TABLE_ WHERE name = x'' LIMIT 1 LOCK IN SHARE MODE) m) = ?`
+	const insert = `INSERT INTO TABLE_ (version, state, name) SELECT ?, STATE_, ?
+		FROM TABLE_ m WHERE SAME_ AND TIMELY_ AND m.name = x'' AND m.version = ? LOCK IN SHARE MODE`
 	return texts{
 		// It waits for nobody, so the time at which it began is the time of the
 		// read. UTC: the session may have any time zone. A session can set that
 		// time, but not SYSDATE: see checkClock.
 		read: put(`SELECT NOW_, LATER_, SERVER_, FITNESS_, l.version, l.state, m.version, m.state
 			FROM (SELECT 1) one LEFT JOIN TABLE_ l ON l.name = COALESCE(?, x'') LEFT JOIN TABLE_ m ON m.name = x''`),
-		update: put(`UPDATE TABLE_ SET version = ?, state = ? WHERE name = ? AND version = ? AND SAME_
-			AND (SELECT version FROM (SELECT version FROM TABLE_ WHERE name = x'' LIMIT 1 LOCK IN SHARE MODE) m) = ?`),
-		insert: put(`INSERT INTO TABLE_ (version, state, name) SELECT ?, ?, ?
-			FROM TABLE_ m WHERE SAME_ AND m.name = x'' AND m.version = ? LOCK IN SHARE MODE`),
+		update: put(update), stampedUpdate: stamped(update),
+		insert: put(insert), stampedInsert: stamped(insert),
 		mark:  put(`UPDATE TABLE_ SET version = ?, state = ? WHERE name = x'' AND version = ? AND SAME_`),
 		first: put(`INSERT INTO TABLE_ (version, state, name) SELECT ?, ?, x'' FROM (SELECT 1) one WHERE FITNESS_ = 'fit'`),
 		rows:  put(`SELECT name, version, state FROM TABLE_ WHERE name > COALESCE(?, x'') ORDER BY name LIMIT ?`),

@@ -25,6 +25,12 @@ func (b between) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.R
 	return b.store.Swap(ctx, seen, next, wakes)
 }
 
+// SwapStamped is between what the node remembers and its write.
+func (b between) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, casnode.Snapshot, error) {
+	b.f()
+	return b.store.SwapStamped(ctx, seen, next, wakes)
+}
+
 // ShiftClock has the server's clock be off, for a node that has been used.
 func ShiftClock(n *Node, off time.Duration) {
 	const clock = "UTC_TIMESTAMP(6)"

@@ -118,11 +118,15 @@ func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err 
 		return r, err
 	}
 	defer c.Close()
+	return s.read(ctx, c, name)
+}
+
+func (s *store) read(ctx context.Context, c session, name string) (r casnode.Snapshot, err error) {
 	var now, later int64 // microseconds
 	var fitness string
 	var version, marker sql.NullString
 	begun := time.Now()
-	err = c.queryRow(ctx, c.read, []byte(name)).
+	err = c.queryRow(ctx, c.texts.read, []byte(name)).
 		Scan(&now, &later, &r.Server, &fitness, &version, &r.Row.State, &marker, &r.Marker.State)
 	if err != nil {
 		return r, explain(err)
@@ -201,19 +205,9 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Ro
 	default:
 		text, args = c.update, []any{next.Version, next.State, []byte(next.Name), seen.Row.Version, seen.Server, seen.Marker.Version}
 	}
-	res, err := c.exec(ctx, text, args...)
-	switch number(err) {
-	case duplicate, deadlock, recordChanged:
-		return false, nil // another transaction came between: read again
-	case lockWait:
-		rollBack(ctx, c.Conn) // it has ended the statement, and not the transaction
-	}
-	if err != nil {
-		return false, explain(err)
-	}
-	n, err := res.RowsAffected()
-	if n == 1 || err != nil {
-		return n == 1, err
+	done, err := c.write(ctx, text, args)
+	if done || err != nil {
+		return done, err
 	}
 	// Row, marker or server are others. Or it is this session, which the next
 	// read may not have.
@@ -225,6 +219,45 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Ro
 		return false, err
 	}
 	return false, nil
+}
+
+// SwapStamped reads in the same session if it writes nothing.
+func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, _ []string) (done bool, present casnode.Snapshot, err error) {
+	c, err := s.enter(ctx)
+	if err != nil {
+		return false, present, err
+	}
+	defer c.Close()
+	now, name := seen.Now.UnixMicro(), []byte(next.Name)
+	end := now + casnode.Span.Microseconds()
+	if seen.Row.Version == "" {
+		done, err = c.write(ctx, c.stampedInsert, []any{next.Version, now, next.State, name, seen.Server, now, end, seen.Marker.Version})
+	} else {
+		done, err = c.write(ctx, c.stampedUpdate, []any{next.Version, now, next.State, name, seen.Row.Version, seen.Server, now, end, seen.Marker.Version})
+	}
+	if done || err != nil {
+		return done, present, err
+	}
+	if present, err = s.read(ctx, c, next.Name); err != nil {
+		err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	}
+	return false, present, err
+}
+
+// write executes a statement that writes a row, and reports whether it did.
+func (c session) write(ctx context.Context, text string, args []any) (bool, error) {
+	res, err := c.exec(ctx, text, args...)
+	switch number(err) {
+	case duplicate, deadlock, recordChanged:
+		return false, nil // another transaction came between: read again
+	case lockWait:
+		rollBack(ctx, c.Conn) // it has ended the statement, and not the transaction
+	}
+	if err != nil {
+		return false, explain(err)
+	}
+	n, err := res.RowsAffected()
+	return n == 1, err
 }
 
 // Scan returns rows in the order of their names. The marker's name is before all

@@ -103,6 +103,54 @@ func TestFailoverBetweenReadAndWriteGrantsNothing(t *testing.T) {
 	}
 }
 
+// TestFailoverBeforeAWriteWithoutAReadGrantsNothing has the same happen to a client
+// that remembers the row, and does not read it again.
+func TestFailoverBeforeAWriteWithoutAReadGrantsNothing(t *testing.T) {
+	primary := servertest.OwnPostgreSQL(t)
+	proxy := servertest.NewProxy(t, primary)
+	b, err := postgres.Open(primary.DSN(), &postgres.Options{Poll: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	mustBe(t, b, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
+	pool, err := pgxpool.New(t.Context(), primary.Through(proxy.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	pauses, between := 0, func() {}
+	a, err := postgres.OverPaused(pool, postgres.Options{Poll: true}, func() {
+		pauses++
+		between()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBe(t, a, wanted(node.OpAcquire, "before"), node.Granted)
+	mustBe(t, a, wanted(node.OpRelease, "before"), node.Granted)
+	replica, promote := follow(t, primary)
+	caughtUp(t, primary, replica)
+	stopFollowing(t, replica)
+	pauses, between = 0, func() {
+		if pauses > 1 {
+			return
+		}
+		mustBe(t, b, wanted(node.OpAcquire, "holder"), node.Granted)
+		primary.Kill()
+		promote()
+		proxy.LeadTo(replica.Addr())
+		proxy.Cut()
+		pool.Reset()
+	}
+	// On a busy machine the preparations may take longer than a node remembers.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if r, err := a.Do(ctx, wanted(node.OpAcquire, "second")); err != nil || r.Status != node.Quarantined {
+		t.Errorf("the second holder: %v, %v; want quarantined", r.Status, err)
+	}
+}
+
 // caughtUp waits until the replica has what the primary has.
 func caughtUp(t testing.TB, primary, replica *servertest.OwnDatabase) {
 	t.Helper()

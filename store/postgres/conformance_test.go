@@ -44,7 +44,7 @@ func conforms(t *testing.T, dsn string, opts postgres.Options) {
 		Apart: func(t testing.TB) (a, b casnode.Store) {
 			return open(t, dsn, opts.Table), open(t, servertest.OwnPostgreSQL(t).DSN(), opts.Table)
 		},
-		Sweeps: true, Hears: true,
+		Sweeps: true, Hears: true, Stamps: true,
 		Options: &casnode.Options{Poll: opts.Poll},
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 )
 
@@ -27,6 +28,10 @@ type store struct {
 const (
 	// now is the server's clock in microseconds.
 	now = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+
+	// began is the same when the statement began: when the server had received it,
+	// before it looked at any row.
+	began = `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`
 
 	// server identifies the server: the cluster, and its timeline, which changes
 	// when a replica is promoted. The control file shows the former timeline for
@@ -130,8 +135,29 @@ func parseTime(text []byte) (time.Time, error) {
 // insert keeps the marker from being deleted until it has ended: otherwise one
 // that waits could come after somebody else's row, and then the marker and that
 // row, were deleted.
+//
+// A write that is stamped counts from when its statement began, which is before it
+// saw the marker. So the same holds for it.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, error) {
-	rows, err := s.query(ctx, s.swap(seen, next, wakes, limit(ctx)))
+	return s.write(ctx, s.swap(seen, next, wakes, limit(ctx), false))
+}
+
+// SwapStamped is Swap with one more comparison, and with a stamp in the row.
+func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, casnode.Snapshot, error) {
+	done, err := s.write(ctx, s.swap(seen, next, wakes, limit(ctx), true))
+	if done || err != nil {
+		return done, casnode.Snapshot{}, err
+	}
+	present, err := s.Read(ctx, next.Name)
+	if err != nil {
+		err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	}
+	return false, present, err
+}
+
+// write executes a statement of swap.
+func (s *store) write(ctx context.Context, text string) (bool, error) {
+	rows, err := s.query(ctx, text)
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01") {
 		return false, nil // another transaction came between: read again
@@ -142,12 +168,17 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Ro
 	return len(rows) == 1 && string(rows[0][0]) == "1", nil
 }
 
-// swap returns the statement of a Swap.
-func (s *store) swap(seen casnode.Snapshot, next casnode.Row, wakes []string, limit time.Duration) string {
-	insert := seen.Row.Version == ""
+// swap returns the statement of a Swap, or of a SwapStamped.
+func (s *store) swap(seen casnode.Snapshot, next casnode.Row, wakes []string, limit time.Duration, stamped bool) string {
+	insert, state := seen.Row.Version == "", hexed(next.State)
 	var b strings.Builder
-	fmt.Fprintf(&b, "WITH same AS MATERIALIZED (SELECT 1 WHERE %s AND set_config('lock_timeout', '%d', true) IS NOT NULL AND %s = '%s'",
-		durable, limit.Milliseconds(), server, seen.Server)
+	now := seen.Now.UnixMicro()
+	fmt.Fprintf(&b, "WITH same AS MATERIALIZED (SELECT %s - %d AS late WHERE %s AND set_config('lock_timeout', '%d', true) IS NOT NULL AND %s = '%s'",
+		began, now, durable, limit.Milliseconds(), server, seen.Server)
+	if stamped {
+		state = "int8send(same.late) || " + state
+		fmt.Fprintf(&b, " AND %s BETWEEN %d AND %d", began, now, now+casnode.Span.Microseconds())
+	}
 	if next.Name != casnode.MarkerName {
 		keep := ""
 		if insert {
@@ -157,11 +188,11 @@ func (s *store) swap(seen casnode.Snapshot, next casnode.Row, wakes []string, li
 	}
 	if insert {
 		fmt.Fprintf(&b, `), put AS (INSERT INTO %s (name, version, state) SELECT %s, '%s', %s FROM same
-			ON CONFLICT (name) DO NOTHING RETURNING 1)`, s.table, hexed(next.Name), next.Version, hexed(next.State))
+			ON CONFLICT (name) DO NOTHING RETURNING 1)`, s.table, hexed(next.Name), next.Version, state)
 	} else {
 		fmt.Fprintf(&b, `), put AS (UPDATE %s l SET version = '%s', state = %s FROM same
 			WHERE l.name = %s AND l.version = '%s' RETURNING 1)`,
-			s.table, next.Version, hexed(next.State), hexed(next.Name), seen.Row.Version)
+			s.table, next.Version, state, hexed(next.Name), seen.Row.Version)
 	}
 	if len(wakes) == 0 {
 		b.WriteString(" SELECT count(*) FROM put")

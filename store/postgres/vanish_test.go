@@ -117,34 +117,51 @@ func (v *vanishing) vanished() bool {
 // except for its last bytes. Another one gets the lock.
 func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
-	way := newVanishing(t, server.Addr())
-	pool, err := pgxpool.New(t.Context(), server.Through(way.listener.Addr().String())+"&pool_max_conns=1")
-	must(t, err)
-	a, err := postgres.From(pool, &postgres.Options{Poll: true})
-	must(t, err)
-	for range 3 { // it has all that it needs
-		req := node.Request{Op: node.OpAcquire, Name: "job", Value: "before", TTL: time.Minute, Retention: time.Hour}
-		mustBe(t, a, req, node.Granted)
-		req.Op = node.OpRelease
-		mustBe(t, a, req, node.Granted)
-	}
-	way.vanish(1) // the read passes
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	if r, err := a.Do(ctx, node.Request{Op: node.OpAcquire, Name: "job", Value: "vanished", TTL: time.Minute, Retention: time.Hour}); err == nil {
-		t.Fatalf("the host that vanished: %v", r.Status)
-	}
-	if !way.vanished() {
-		t.Fatal("the host has not vanished")
-	}
 	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
 	must(t, err)
 	defer b.Close()
-	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	begin := time.Now()
-	r, err := b.Do(ctx, node.Request{Op: node.OpAcquire, Name: "job", Value: "other", TTL: time.Minute, Retention: time.Hour})
-	if err != nil || r.Status != node.Granted {
-		t.Errorf("another host, after %v: %v, %v", time.Since(begin).Round(time.Millisecond), r.Status, err)
+	for name, c := range map[string]struct {
+		changed bool // another host has written the row
+		after   int  // so many messages pass
+	}{
+		"a write without a read":     {false, 0},
+		"a write after one, refused": {true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			way := newVanishing(t, server.Addr())
+			pool, err := pgxpool.New(t.Context(), server.Through(way.listener.Addr().String())+"&pool_max_conns=1")
+			must(t, err)
+			a, err := postgres.From(pool, &postgres.Options{Poll: true})
+			must(t, err)
+			request := func(op node.Op, value string) node.Request {
+				return node.Request{Op: op, Name: name, Value: value, TTL: time.Minute, Retention: time.Hour}
+			}
+			use := func(n node.Node) {
+				mustBe(t, n, request(node.OpAcquire, "before"), node.Granted)
+				mustBe(t, n, request(node.OpRelease, "before"), node.Granted)
+			}
+			for range 3 { // it has all that it needs
+				use(a)
+			}
+			if c.changed {
+				use(b)
+			}
+			way.vanish(c.after)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			if r, err := a.Do(ctx, request(node.OpAcquire, "vanished")); err == nil {
+				t.Fatalf("the host that vanished: %v", r.Status)
+			}
+			if !way.vanished() {
+				t.Fatal("the host has not vanished")
+			}
+			ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			begin := time.Now()
+			r, err := b.Do(ctx, request(node.OpAcquire, "other"))
+			if err != nil || r.Status != node.Granted {
+				t.Errorf("another host, after %v: %v, %v", time.Since(begin).Round(time.Millisecond), r.Status, err)
+			}
+		})
 	}
 }

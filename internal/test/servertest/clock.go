@@ -3,6 +3,7 @@
 package servertest
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -22,16 +23,43 @@ func StartWithClock(t testing.TB, off time.Duration) *Server {
 // StartWithSettableClock is like StartWithClock, and also returns the clock.
 func StartWithSettableClock(t testing.TB, off time.Duration) (*Server, *clockshim.Clock) {
 	t.Helper()
-	dir := t.TempDir()
+	clock, env := newClock(t)
+	clock.Set(off, 0)
+	return Start(t, &redisproc.Server{Env: env}), clock
+}
+
+// OwnWithClock starts a database server for one test, whose wall clock can be set.
+func OwnWithClock(t testing.TB, s *Database) (*OwnDatabase, *clockshim.Clock) {
+	t.Helper()
+	clock, env := newClock(t)
+	s.env = env
+	return own(t, s), clock
+}
+
+// newClock returns a clock, and the environment of servers that go by it.
+func newClock(t testing.TB) (*clockshim.Clock, []string) {
+	t.Helper()
+	// A server may run as another user.
+	dir, err := os.MkdirTemp("", "clock")
+	if err == nil {
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	library, err := clockshim.Build(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clock, err := clockshim.New(filepath.Join(dir, "clock"))
+	path := filepath.Join(dir, "clock")
+	clock, err := clockshim.New(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { clock.Close() })
-	clock.Set(off, 0)
-	return Start(t, &redisproc.Server{Env: clock.Env(library)}), clock
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return clock, clock.Env(library)
 }

@@ -32,6 +32,7 @@ type Database struct {
 	scheme, database string // of a URL, before and after the address
 	setUp            func(s *Database) error
 	flags            []string // for a replica, too
+	env              []string // besides our own
 
 	dir   string
 	port  int
@@ -81,7 +82,7 @@ func (s *Database) launch() error {
 	run := s.run()
 	cmd := exec.Command(run[0], run[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = s.dir, log, log, owned.Apart()
-	cmd.SysProcAttr.Credential = s.cred
+	cmd.SysProcAttr.Credential, cmd.Env = s.cred, append(os.Environ(), s.env...)
 	wait, err := owned.Start(cmd)
 	if err != nil {
 		return err

@@ -1,10 +1,12 @@
 package casnodetest
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redlatch/redlatch/node/casnode"
 )
@@ -162,6 +164,63 @@ var sweepClaims = []claim{
 			p.Errorf("a row that has changed was removed")
 		}
 	}},
+}
+
+// stampClaims are those of a Stamper. The claims about Swap hold for its
+// SwapStamped, too.
+var stampClaims = []claim{
+	{name: "a stamp is the time of the write", check: func(p *probe) {
+		for _, name := range []string{"new", "used"} {
+			for _, early := range []time.Duration{0, casnode.Span / 4, casnode.Span / 2} {
+				if name == "used" {
+					p.put(p.name(name), "one")
+				}
+				p.stamp(p.name(name), early)
+				name += " again"
+			}
+		}
+	}},
+	{name: "a stamp is refused if the clock is not as expected", check: func(p *probe) {
+		for _, name := range []string{"new", "used"} {
+			if name == "used" {
+				p.put(p.name(name), "one")
+			}
+			for _, off := range []time.Duration{-24 * time.Hour, -time.Second - casnode.Span, time.Minute, 24 * time.Hour} {
+				seen := p.read(p.a, p.name(name))
+				seen.Now = seen.Now.Add(off)
+				p.refusedStamp("though it is another time", seen, row(p.name(name), "late"))
+			}
+		}
+	}},
+}
+
+// stamp writes a row whose writer expects a time that is early, and checks its
+// stamp. A machine that is busy may refuse some.
+func (p *probe) stamp(name string, early time.Duration) {
+	p.Helper()
+	for range 100 {
+		seen, r := p.read(p.a, name), row(name, "state")
+		before := seen.Now
+		seen.Now = before.Add(-early)
+		done, _, err := p.a.(casnode.Stamper).SwapStamped(p.ctx, seen, r, nil)
+		if err != nil {
+			p.Fatalf("SwapStamped of %q: %v", name, err)
+		}
+		after := p.read(p.b, name)
+		if !done {
+			continue
+		}
+		state := string(after.Row.State)
+		if len(state) != 8+len(r.State) || state[8:] != string(r.State) || after.Row.Version != r.Version {
+			p.Fatalf("the row of %q has version %q and the state %q, want %q and 8 bytes before %q", name, after.Row.Version, state, r.Version, r.State)
+		}
+		late := time.Duration(binary.BigEndian.Uint64(after.Row.State)) * time.Microsecond
+		if at := seen.Now.Add(late); at.Before(before) || at.After(after.Now) {
+			p.Errorf("the stamp of %q is of %v, and it was written from %v to %v", name, at, before, after.Now)
+		}
+		return
+	}
+	p.Errorf("SwapStamped of %q as it was read was refused again and again", name)
 }
 
 var scanClaims = []claim{

@@ -202,13 +202,23 @@ func wakesArrive(p *probe) {
 	p.swap(p.a, old, row(p.name("job"), "one"), p.prefix+"first", p.prefix+"second")
 	p.swap(p.a, old, row(p.name("job"), "two"), p.prefix+"refused")
 	p.swap(p.b, p.read(p.b, p.name("job")), row(p.name("job"), "three"), p.prefix+"last")
+	want := []string{"early", "first", "last", "second"}
+	if s, stamps := p.a.(casnode.Stamper); stamps {
+		want = append(want, "stamped")
+		for done := false; !done && p.ctx.Err() == nil; { // a busy machine may refuse some
+			var err error
+			if done, _, err = s.SwapStamped(ctx, p.read(p.a, p.name("job")), row(p.name("job"), "four"), []string{p.prefix + "stamped"}); err != nil {
+				p.Fatalf("SwapStamped: %v", err)
+			}
+		}
+	}
 	var got []string
-	for len(got) < 4 && !slices.Contains(got, "nothing") {
+	for len(got) < len(want) && !slices.Contains(got, "nothing") {
 		got = append(got, next())
 	}
 	slices.Sort(got)
-	if !slices.Equal(got, []string{"early", "first", "last", "second"}) {
-		p.Errorf("heard %q, want early, first, second and last", got)
+	if !slices.Equal(got, want) {
+		p.Errorf("heard %q, want %q", got, want)
 	}
 	cancel()
 	select {

@@ -44,10 +44,10 @@ type Harness struct {
 	// the suite then does not see whether servers have different identities.
 	Apart func(t testing.TB) (a, b casnode.Store)
 
-	// Sweeps and Hears say that the store is a casnode.Sweeper, a casnode.Hearer.
-	// Default to false: the claims about it are then left out. A store that is
-	// one all the same fails.
-	Sweeps, Hears bool
+	// Sweeps, Hears and Stamps say that the store is a casnode.Sweeper, a
+	// casnode.Hearer, a casnode.Stamper. Default to false: the claims about it are
+	// then left out. A store that is one all the same fails.
+	Sweeps, Hears, Stamps bool
 
 	// Options are those of the nodes over it: the ones that you use. Defaults to
 	// nil.
@@ -134,6 +134,9 @@ func claims(h Harness) []claim {
 	if h.Hears {
 		all = append(all, hearClaims...)
 	}
+	if h.Stamps {
+		all = append(all, stampClaims...)
+	}
 	return all
 }
 
@@ -143,10 +146,11 @@ func abilities(h Harness) claim {
 		_, prepares := p.a.(casnode.Preparer)
 		_, sweeps := p.a.(casnode.Sweeper)
 		_, hears := p.a.(casnode.Hearer)
+		_, stamps := p.a.(casnode.Stamper)
 		for _, ability := range []struct {
 			name      string
 			says, has bool
-		}{{"Unprepared", h.Unprepared != nil, prepares}, {"Sweeps", h.Sweeps, sweeps}, {"Hears", h.Hears, hears}} {
+		}{{"Unprepared", h.Unprepared != nil, prepares}, {"Sweeps", h.Sweeps, sweeps}, {"Hears", h.Hears, hears}, {"Stamps", h.Stamps, stamps}} {
 			if ability.says != ability.has {
 				p.Errorf("Harness.%s is set: %v, must be %v for this store", ability.name, ability.says, ability.has)
 			}
@@ -259,4 +263,29 @@ func (p *probe) refused(why string, seen casnode.Snapshot, r casnode.Row) {
 		p.Errorf("Swap of %q was done, %s", r.Name, why)
 	}
 	p.has(p.b, before)
+	if _, stamps := p.a.(casnode.Stamper); !stamps || r.Name == casnode.MarkerName {
+		return
+	}
+	// It is not refused because of the clock.
+	seen.Now = p.read(p.a, r.Name).Now
+	p.refusedStamp(why, seen, r)
+}
+
+// refusedStamp checks that a SwapStamped is not done, and returns what there is.
+func (p *probe) refusedStamp(why string, seen casnode.Snapshot, r casnode.Row) {
+	p.Helper()
+	before := p.read(p.b, r.Name)
+	done, present, err := p.a.(casnode.Stamper).SwapStamped(p.ctx, seen, r, nil)
+	if err != nil {
+		p.Fatalf("SwapStamped of %q: %v", r.Name, err)
+	}
+	after := p.read(p.b, r.Name)
+	if done || after.Row.Version != before.Row.Version {
+		p.Errorf("SwapStamped of %q was done, %s", r.Name, why)
+	}
+	if present.Row.Version != before.Row.Version || string(present.Row.State) != string(before.Row.State) ||
+		present.Marker.Version != before.Marker.Version || present.Server != before.Server ||
+		present.Now.Before(before.Now) || present.Now.After(after.Now) {
+		p.Errorf("SwapStamped of %q returned a snapshot that is not of the present", r.Name)
+	}
 }

@@ -3,6 +3,7 @@ package casnodetest
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"runtime"
@@ -31,7 +32,7 @@ type store struct {
 	*shelf
 	closed bool
 
-	same   func(s *store, seen casnode.Snapshot, r casnode.Row) bool
+	same   sameness
 	keep   func(r casnode.Row) casnode.Row
 	key    func(name string) string
 	read   func(s *store, name string) casnode.Snapshot
@@ -44,15 +45,25 @@ type store struct {
 	hears  bool                            // Hear ignores that the store is closed
 	early  bool                            // Hear is ready before it hears
 	commit func(ctx context.Context) error // after the write
-	name   string
+	timely func(late time.Duration) bool   // whether a write is stamped
+	// stampWakes are the wakes that a SwapStamped sends.
+	stampWakes func(wakes []string) []string
+	// sameStamp is what a SwapStamped compares besides.
+	sameStamp sameness
+	stamp     func(late time.Duration) time.Duration
+	shown     func(s *store, seen casnode.Snapshot) casnode.Snapshot // after a stamp that was refused
+	name      string
 }
 
+// sameness reports whether a write finds what was read.
+type sameness func(s *store, seen casnode.Snapshot, r casnode.Row) bool
+
 func newStore(on *shelf) *store {
+	same := func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+		return s.sameRow(seen, r) && s.sameMarker(seen, r) && s.sameServer(seen)
+	}
 	return &store{
-		shelf: on, name: "store/" + on.server,
-		same: func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameRow(seen, r) && s.sameMarker(seen, r) && s.sameServer(seen)
-		},
+		shelf: on, name: "store/" + on.server, same: same, sameStamp: same,
 		keep: func(r casnode.Row) casnode.Row { return r },
 		key:  func(name string) string { return name },
 		read: func(s *store, name string) casnode.Snapshot {
@@ -85,8 +96,12 @@ func newStore(on *shelf) *store {
 			}
 			return wakes
 		},
-		reset:  func(s *store) error { return nil },
-		commit: func(context.Context) error { return nil },
+		reset:      func(s *store) error { return nil },
+		commit:     func(context.Context) error { return nil },
+		timely:     func(late time.Duration) bool { return late >= 0 && late <= casnode.Span },
+		stamp:      func(late time.Duration) time.Duration { return late },
+		stampWakes: func(wakes []string) []string { return wakes },
+		shown:      func(s *store, seen casnode.Snapshot) casnode.Snapshot { return s.snapshot(seen.Row.Name) },
 	}
 }
 
@@ -115,7 +130,11 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, r casnode.Row, 
 	if err := s.unable(s, ctx); err != nil {
 		return false, err
 	}
-	done, ears := s.swap(seen, r)
+	return s.write(ctx, seen, r, wakes, s.same)
+}
+
+func (s *store) write(ctx context.Context, seen casnode.Snapshot, r casnode.Row, wakes []string, same sameness) (bool, error) {
+	done, ears := s.swap(seen, r, same)
 	for _, wake := range s.wake(s, done, wakes) {
 		for _, hear := range ears {
 			hear(wake)
@@ -124,9 +143,28 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, r casnode.Row, 
 	return done, s.commit(ctx)
 }
 
-func (s *store) swap(seen casnode.Snapshot, r casnode.Row) (bool, []func(string)) {
+func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, r casnode.Row, wakes []string) (bool, casnode.Snapshot, error) {
+	if err := s.unable(s, ctx); err != nil {
+		return false, casnode.Snapshot{}, err
+	}
 	s.mu.Lock()
-	same := s.same(s, seen, r)
+	late := s.clock().Truncate(time.Microsecond).Sub(seen.Now)
+	s.mu.Unlock()
+	if s.timely(late) {
+		r.State = append(binary.BigEndian.AppendUint64(nil, uint64(s.stamp(late).Microseconds())), r.State...)
+		if done, err := s.write(ctx, seen, r, s.stampWakes(wakes), s.sameStamp); done || err != nil {
+			return done, casnode.Snapshot{}, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen.Row.Name = r.Name
+	return false, s.shown(s, seen), nil
+}
+
+func (s *store) swap(seen casnode.Snapshot, r casnode.Row, compare sameness) (bool, []func(string)) {
+	s.mu.Lock()
+	same := compare(s, seen, r)
 	defer s.mu.Unlock()
 	if same {
 		s.rows[s.key(r.Name)] = s.keep(r)
@@ -210,7 +248,7 @@ func harness(clock func() time.Time, damage func(*store)) Harness {
 	return Harness{
 		Open: together, Unprepared: together,
 		Apart:  func(testing.TB) (a, b casnode.Store) { return open(newShelf(clock), newShelf(clock)) },
-		Sweeps: true, Hears: true,
+		Sweeps: true, Hears: true, Stamps: true,
 	}
 }
 
@@ -266,6 +304,7 @@ func TestHarnessSaysWhatTheStoreIs(t *testing.T) {
 		func(h *Harness) { h.Unprepared = nil },
 		func(h *Harness) { h.Sweeps = false },
 		func(h *Harness) { h.Hears = false },
+		func(h *Harness) { h.Stamps = false },
 	} {
 		h := whole
 		if drop(&h); !fails(abilities(h), nil) {
@@ -611,6 +650,42 @@ var mutants = []struct {
 			return nil
 		}
 	}, "a Swap that returns ErrUnsent is never done"},
+	{"SwapStamped sends no wakes", func(s *store) {
+		s.stampWakes = func([]string) []string { return nil }
+	}, "wakes arrive with the write, and only with it"},
+	{"SwapStamped does not compare the row", func(s *store) {
+		s.sameStamp = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameMarker(seen, r) && s.sameServer(seen)
+		}
+	}, "a Swap is refused if the row has changed"},
+	{"SwapStamped does not compare the marker", func(s *store) {
+		s.sameStamp = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameRow(seen, r) && s.sameServer(seen)
+		}
+	}, "a Swap is refused if the marker has changed"},
+	{"SwapStamped does not compare the server", func(s *store) {
+		s.sameStamp = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameRow(seen, r) && s.sameMarker(seen, r)
+		}
+	}, "a Swap is refused by another server"},
+	{"the stamp is of the remembered time", func(s *store) {
+		s.stamp = func(time.Duration) time.Duration { return 0 }
+	}, "a stamp is the time of the write"},
+	{"the stamp counts milliseconds", func(s *store) {
+		s.stamp = func(late time.Duration) time.Duration { return late / 1000 }
+	}, "a stamp is the time of the write"},
+	{"a stamp is refused by a clock that moves", func(s *store) {
+		s.timely = func(late time.Duration) bool { return late == 0 }
+	}, "a stamp is the time of the write"},
+	{"a stamp is written long after the time that is expected", func(s *store) {
+		s.timely = func(late time.Duration) bool { return late >= 0 }
+	}, "a stamp is refused if the clock is not as expected"},
+	{"a stamp is written before the time that is expected", func(s *store) {
+		s.timely = func(late time.Duration) bool { return late <= casnode.Span }
+	}, "a stamp is refused if the clock is not as expected"},
+	{"a stamp that is refused returns what was remembered", func(s *store) {
+		s.shown = func(_ *store, seen casnode.Snapshot) casnode.Snapshot { return seen }
+	}, "a Swap is refused if the row has changed"},
 	{"Hear is ready before it hears", func(s *store) { s.early = true }, "wakes arrive with the write, and only with it"},
 	{"Hear ignores Close", func(s *store) { s.hears = true }, "Hear of a store that is closed returns an error"},
 	{"the name has the user", func(s *store) { s.name = "user@" + s.name }, "the name of a store has no user and no space"},

@@ -1,0 +1,190 @@
+package casnode
+
+import (
+	"bytes"
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file has requests that write without a read before it, to a Stamper. What
+// the node remembers may be wrong, and decides nothing: the write compares the row's
+// version, the marker's, the identity and the clock, and is refused if one of them
+// is not as remembered. So when it succeeds, all of it was true at that moment.
+//
+// The times in the row count from the clock of the write, not from a remembered
+// one: a row that expires before its holder believes so has a second holder. The
+// node does not know that clock, but only that it is in a span of time. So it
+// decides for the beginning of the span and for its end. If both give the same row,
+// with all times later by just the span, that row is right for every moment in
+// between, and the store adds by how much the write was later than the beginning.
+//
+// Where others write too, the memory is wrong, and a try costs a round trip. Such a
+// name is read before its writes for a while.
+
+const (
+	// mostRows is how many rows are remembered, of mostState bytes at most.
+	mostRows, mostState = 1024, 4096
+	// clockAge is after how long the store's clock is read again.
+	clockAge = time.Minute
+	// readFor is for how long a name is read first after its memory was wrong.
+	readFor = time.Second
+)
+
+// memory is what the node remembers of a store.
+type memory struct {
+	store Stamper // nil if every write needs a read before it
+
+	mu   sync.Mutex // guards all fields below
+	seen Snapshot   // of the last read: the marker, the identity and the clock
+	at   time.Time  // when it was read
+	rows map[string]lastWrite
+	// unused says that the last name which was new to this node had no row. Then
+	// the next one will have none either.
+	unused bool
+}
+
+// lastWrite is the row that this node wrote last; without a version if the name
+// has to be read first.
+type lastWrite struct {
+	row Row
+	// notBefore is until when others write the row, as far as is known.
+	notBefore time.Time
+}
+
+// read notes what was read of a name.
+func (m *memory) read(name string, s Snapshot) {
+	if m.store == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.rows[name]; !known && name != MarkerName {
+		m.unused = s.Row.Version == ""
+		m.set(name, lastWrite{})
+	}
+	s.Row = Row{}
+	m.seen, m.at = s, time.Now()
+}
+
+// wrote notes a row that this node wrote.
+func (m *memory) wrote(row Row) {
+	if m.store == nil || row.Name == MarkerName || len(row.State) > mostState {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !time.Now().Before(m.rows[row.Name].notBefore) {
+		m.set(row.Name, lastWrite{row: row})
+	}
+}
+
+// wrong notes that another one has written a row since.
+func (m *memory) wrong(row Row) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unused = m.unused && row.Version != ""
+	m.set(row.Name, lastWrite{notBefore: time.Now().Add(readFor)})
+}
+
+func (m *memory) set(name string, w lastWrite) {
+	if m.rows == nil || len(m.rows) >= mostRows {
+		m.rows = map[string]lastWrite{}
+	}
+	m.rows[name] = w
+}
+
+// recall returns what the store has, if the memory is right. Its clock is the
+// earliest that it may show. The next request for that name has to read, unless
+// this one writes.
+func (m *memory) recall(name string) (s Snapshot, ok bool) {
+	if m.store == nil {
+		return s, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	elapsed := time.Since(m.at)
+	last, known := m.rows[name]
+	if elapsed > clockAge || known && last.row.Version == "" || !known && !m.unused {
+		return s, false
+	}
+	m.set(name, lastWrite{})
+	s, s.Row = m.seen, last.row
+	s.Row.Name = name
+	s.Now = s.Now.Add((elapsed - elapsed/1000).Truncate(time.Microsecond)) // clocks differ in their rates
+	return s, true
+}
+
+// foresee executes a request without a read, if it can. If the memory was wrong it
+// returns the present snapshot; none if it did not try.
+func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot, reply node.Reply, done bool, err error) {
+	if req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
+		return present, reply, false, nil
+	}
+	by := n.prepared.Load()
+	s, ok := n.memory.recall(req.Name)
+	if !ok || by == 0 {
+		return present, reply, false, nil
+	}
+	reply, row, wakes, ok := n.decideAhead(s, req)
+	if !ok {
+		return present, reply, false, nil
+	}
+	row.Version = crand.Text()
+	done, present, err = n.memory.store.SwapStamped(ctx, s, row, messages(row.Name, wakes))
+	if err != nil {
+		return Snapshot{}, reply, false, n.failed(by, err)
+	}
+	if done {
+		n.memory.wrote(row)
+		n.sweepSometimes(ctx, req.Name, s)
+	} else {
+		n.memory.read(req.Name, present)
+		n.memory.wrong(s.Row)
+	}
+	return present, reply, done, nil
+}
+
+// decideAhead decides a request for every moment from s.Now to the end of the span.
+// It returns the row to write, with times that count from s.Now. It is not ok if the
+// moment matters, or if there is nothing to write: then only a read is sure.
+func (n *Node) decideAhead(s Snapshot, req node.Request) (reply node.Reply, row Row, wakes []node.Wake, ok bool) {
+	later := s
+	later.Now = s.Now.Add(Span)
+	// The row may have been written up to a span later than the memory has it. So
+	// nothing in it may have expired even at the end.
+	e, err := s.Row.entry()
+	before := e.AppendTo(nil)
+	if e.Settle(later.Now); err != nil || !bytes.Equal(before, e.AppendTo(nil)) {
+		return reply, row, nil, false
+	}
+	reply, first, wakes, err := n.decide(s, req)
+	if err != nil || first == nil {
+		return reply, row, nil, false
+	}
+	_, last, _, err := n.decide(later, req)
+	if err != nil || last == nil {
+		return reply, row, nil, false
+	}
+	e, err = nodestate.DecodeEntry(last.State)
+	e.Move(-Span)
+	return reply, *first, wakes, err == nil && bytes.Equal(first.State, e.AppendTo(nil))
+}
+
+// stampSize is how many bytes a stamp has. The first is 0, which no state begins
+// with.
+const stampSize = 8
+
+// unstamp returns by how much a row was written later than its times say, and its
+// state without that.
+func unstamp(state []byte) (late time.Duration, rest []byte) {
+	if len(state) < stampSize || state[0] != 0 {
+		return 0, state
+	}
+	return time.Duration(binary.BigEndian.Uint64(state)) * time.Microsecond, state[stampSize:]
+}
