@@ -39,6 +39,11 @@ type Starter interface {
 	// Start executes a request like Do, and returns before it is answered. It
 	// does not block. done is called once, with what Do returns, within limit
 	// or soon after, perhaps before Start returns. It must not block.
+	//
+	// Requests with the same Name and Value are executed in the order in which
+	// they were started, except one that fails with an error, and one with
+	// Reply.Again. A client relies on that for a release, which follows an
+	// OpAcquire that is not answered yet.
 	Start(req Request, limit time.Duration, done func(Reply, error))
 }
 

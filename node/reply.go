@@ -123,6 +123,10 @@ type Reply struct {
 	// Now is the node's clock when it answered.
 	Now time.Time
 
+	// Again says that a Starter had to send the request again: requests that
+	// were started after it may have been executed before it.
+	Again bool
+
 	// Server identifies the server that granted, as far as the node knows it.
 	// In one round no two nodes may name the same server: an address can lead
 	// to another server at any time.

@@ -111,7 +111,9 @@
 //  4. What was sent is undone wherever it may be executed, unless the claim is
 //     held or detached. record notes a node that may have something (leftover)
 //     before any step looks at the answer; drop, lose, release and undoLate send
-//     the release. A node that has not answered is undone when it does.
+//     the release. A node that has not answered is undone when it does, or, if it
+//     executes in order, by the release of the lease (release); an answer to what
+//     was sent again is undone even so (undoLate).
 //  5. A release makes every earlier request of the claim stale: its token is no
 //     lower than any proposal, or yield, that may be in flight (releaseRequest).
 //  6. A value that has been asked to be freed at a node, with an uncertain

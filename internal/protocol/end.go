@@ -28,13 +28,14 @@ func (c *Claim) releaseRequest(v View) node.Request {
 	return req
 }
 
-// releaseAt returns the release for one node. Where an acquisition may still be
-// executed, the node must not queue the claim any more. That acquisition has no
-// token that is further ahead of the node's clock than the window, and the node
-// queues none that is further behind it.
+// releaseAt returns the release for one node. Where an acquisition may be
+// executed after it, the node must not queue the claim any more. That acquisition
+// has no token that is further ahead of the node's clock than the window, and the
+// node queues none that is further behind it.
 func (c *Claim) releaseAt(v View, i int) node.Request {
 	req := c.releaseRequest(v)
-	if (c.nodes[i].inFlight || c.unsure.Has(i)) && c.wait.ticket != 0 {
+	overtakes := c.nodes[i].inFlight && !v.InOrder().Has(i)
+	if (overtakes || c.unsure.Has(i)) && c.wait.ticket != 0 {
 		req.NoRepair = max(req.NoRepair, 2*c.cfg.Window)
 	}
 	return req
@@ -82,16 +83,18 @@ func (c *Claim) lose(v View, cause Cause, out []Effect) []Effect {
 	return out
 }
 
-// release ends a lease and frees the lock on all nodes at once, except on nodes
-// that granted nothing and have not answered yet.
+// release ends a lease and frees the lock on all nodes at once. A node that has
+// granted nothing and not answered yet is sent the release only if it executes in
+// order: elsewhere the release might arrive first.
 func (c *Claim) release(v View, out []Effect) []Effect {
 	c.partial.notified = 0 // from now on: nodes to undo after the release
 	c.state, c.lease.cause = Releasing, WasReleased
 	out = append(c.unlisten(out), Effect{Kind: Ended})
 	var nodes Set
+	inOrder := v.InOrder()
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]
-		if m.released = !m.inFlight || m.holds == granted; m.released {
+		if m.released = !m.inFlight || m.holds == granted || inOrder.Has(i); m.released {
 			nodes |= Of(i)
 		}
 	}
@@ -129,13 +132,15 @@ func (c *Claim) undoLate(v View, e *Event, out []Effect) []Effect {
 	}
 	release := c.releaseAt(v, e.Node)
 	switch {
-	case !m.released:
+	case !m.released, e.Again:
+		// The node was sent no release, or perhaps executed it first.
 	case (e.granted() || e.queued()) && e.Token > release.Token:
 		// Our clock was so far off that this was not thought possible.
 		release.Token = e.Token
-	case e.queued(), e.Fault != NoFault && c.wait.ticket != 0:
+	case e.queued(), e.Fault != NoFault:
 		// The release may have been executed before the request, which then
-		// joined the queue, or still may.
+		// joined the queue, or still may; or it came so early that the token was
+		// ahead of the node's clock, and raised no fence.
 	default:
 		// The release that the node was sent has a token that is no lower, and
 		// forbids repairs: it removes what was granted before it, and makes

@@ -71,3 +71,100 @@ func TestUndoDoesNotOvertakeTheRelease(t *testing.T) {
 		t.Errorf("after the release the nodes %b are undone, want %b", undone, want)
 	}
 }
+
+// holdsWithoutTheThird returns a claim that two of three nodes have granted. Its
+// request to the third is in flight.
+func holdsWithoutTheThird(t *testing.T, c *crowd) *contender {
+	t.Helper()
+	one := c.join(0, 0)
+	one.does(protocol.Event{Kind: protocol.Begin})
+	one.deliver(0)
+	one.deliver(1)
+	if one.claim.State() != protocol.Held {
+		t.Fatalf("with two grants the claim is %v", one.claim.State())
+	}
+	return one
+}
+
+// wantNothing fails if a node holds or queues anybody.
+func (c *crowd) wantNothing(t *testing.T, i int) {
+	t.Helper()
+	if l := c.nodes[i].Look(epoch.Add(c.now), "job"); l.Reply.Status != node.Absent || l.Waiting != 0 {
+		t.Errorf("node %d: %v, %d waiting; want nothing left", i, l.Reply.Status, l.Waiting)
+	}
+}
+
+// TestReleaseIsSentBehindARequestInFlight releases a lease before the third node
+// has answered. The node executes in order, so that the release is the last
+// request; a node that does not is sent one when it has answered.
+func TestReleaseIsSentBehindARequestInFlight(t *testing.T) {
+	for _, inOrder := range []protocol.Set{protocol.All(3), 0} {
+		c := &crowd{inOrder: inOrder}
+		one := holdsWithoutTheThird(t, c)
+		one.does(protocol.Event{Kind: protocol.Release})
+		var releases protocol.Set
+		for _, f := range one.asked {
+			if f.Request.Op == node.OpRelease {
+				releases |= protocol.Of(f.Node)
+			}
+			if f.Request.NoRepair != 0 {
+				t.Errorf("in order %b: the release to node %d has the node remember the value", inOrder, f.Node)
+			}
+		}
+		if want := protocol.All(2) | inOrder; releases != want {
+			t.Errorf("in order %b: the release goes to %b, want %b", inOrder, releases, want)
+		}
+		one.deliver(0)
+		one.deliver(1)
+		if one.claim.Verdict() != protocol.IsFree {
+			t.Errorf("in order %b: two nodes have freed the lock, and the release is %v", inOrder, one.claim.Verdict())
+		}
+		for len(one.asked) > 0 {
+			one.deliver(2)
+		}
+		if undone := len(one.undos) > 0; undone == (inOrder != 0) {
+			t.Errorf("in order %b: undone %v", inOrder, undone)
+		}
+		one.undo()
+		c.wantNothing(t, 2)
+	}
+}
+
+// TestRequestThatWasSentAgainBehindTheReleaseIsUndone has the third node execute
+// the release first, because the acquisition had to be sent again. Another client
+// has the lock there by then, so that the acquisition joins the queue; or the
+// token was ahead of the node's clock at first, so that it is granted.
+func TestRequestThatWasSentAgainBehindTheReleaseIsUndone(t *testing.T) {
+	for _, queued := range []bool{true, false} {
+		c := &crowd{inOrder: protocol.All(3)}
+		one := holdsWithoutTheThird(t, c)
+		late := one.take(2)
+		one.does(protocol.Event{Kind: protocol.Release})
+		clock := c.now
+		if !queued {
+			c.now -= 11 * time.Second // of the node: the window is 10 s
+		}
+		one.deliver(2)
+		c.now = clock
+		other := c.join(0, 0)
+		if queued {
+			c.now += time.Millisecond
+			other.does(protocol.Event{Kind: protocol.Begin})
+			other.deliver(2)
+		}
+		e := one.execute(late)
+		if want := []node.Status{node.Granted, node.Held}; e.Reply.Status != want[e.Reply.Rank] || queued != (e.Reply.Rank == 1) {
+			t.Fatalf("queued %v: the late request is %v, place %d: this test shows nothing", queued, e.Reply.Status, e.Reply.Rank)
+		}
+		e.Again = true
+		one.does(e)
+		one.deliver(0)
+		one.deliver(1)
+		one.undo()
+		if queued {
+			other.does(protocol.Event{Kind: protocol.Cancel})
+			other.undo()
+		}
+		c.wantNothing(t, 2)
+	}
+}

@@ -81,6 +81,9 @@ type Event struct {
 	Token node.Token
 	Fault Fault
 	Reply node.Reply
+	// Again says that the request was sent again: the node may have executed
+	// later ones before it.
+	Again bool
 	// Misfit says how the node's marker differs, if the node is Misconfigured.
 	Misfit Misfit
 
@@ -181,6 +184,10 @@ type View interface {
 	Suspects() Set
 	// MayProbe reports whether a suspect node may be sent one more request.
 	MayProbe(i int) bool
+	// InOrder returns the nodes that execute a request which is sent now after
+	// all that the claim has sent before, except those that are answered with
+	// Again or with a fault.
+	InOrder() Set
 	// InQuarantine reports whether a node is known not to grant.
 	InQuarantine(i int) bool
 	// Epoch is the highest epoch that is known of a node's marker, from its own

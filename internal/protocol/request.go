@@ -47,7 +47,7 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 		}
 		suspect := suspects.Has(i)
 		if suspect && !v.MayProbe(i) {
-			m.got = Skipped
+			m.got, m.released = Skipped, false
 			if op == node.OpAcquire {
 				c.inFlight--
 				m.inFlight = false

@@ -18,6 +18,7 @@ type crowd struct {
 	nodes   [3]nodestate.Server
 	members []*contender
 	ahead   time.Duration // how far the clock of node 0 is ahead
+	inOrder protocol.Set
 }
 
 // contender is one claim, with its requests in flight.
@@ -48,6 +49,7 @@ func (c *contender) Token(floor node.Token) node.Token {
 func (c *contender) Suspects() protocol.Set { return 0 }
 func (c *contender) MayProbe(int) bool      { return true }
 func (c *contender) Epoch(int) uint64       { return 0 }
+func (c *contender) InOrder() protocol.Set  { return c.inOrder }
 func (c *contender) InQuarantine(int) bool  { return false }
 func (c *contender) Missed() uint32         { return 0 }
 func (c *contender) Random(d time.Duration) time.Duration {

@@ -45,6 +45,7 @@ func (s *stage) Token(floor node.Token) node.Token {
 func (s *stage) Suspects() protocol.Set             { return 0 }
 func (s *stage) MayProbe(int) bool                  { return true }
 func (s *stage) Epoch(int) uint64                   { return 0 }
+func (s *stage) InOrder() protocol.Set              { return 0 }
 func (s *stage) InQuarantine(int) bool              { return false }
 func (s *stage) Missed() uint32                     { return 0 }
 func (s *stage) Random(time.Duration) time.Duration { return 0 }

@@ -56,7 +56,7 @@ func (c *Cluster) Begin(ctx context.Context, a *Attempt, key string, asker Asker
 		return err
 	}
 	s := steps.Get().(*step)
-	s.view = view{c, c.clock.Uptime()}
+	s.view = view{c: c, now: c.clock.Uptime()}
 	a.newClaim(key, marker, ctx, protocol.NewClaim(&s.view, cfg, c.newValue()))
 	steps.Put(s)
 	return nil

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -26,7 +27,11 @@ type Claim struct {
 	owner   Owner
 	freed   chan struct{} // receives the end of the release; nil before the release
 
-	index int // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
+	// sending counts the steps whose requests are being sent. It goes up with the
+	// mutex held.
+	sending atomic.Int32
+
+	index int32 // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
 }
 
 // Owner is what a claim belongs to. It is notified of the claim's effects.
@@ -120,7 +125,7 @@ func (cl *Claim) step(s *step, where goroutine) {
 	if s.request != nil {
 		cl.store(s.request, &s.result)
 	}
-	s.view = view{cl.c, cl.c.clock.Uptime()}
+	s.view = view{cl.c, cl.c.clock.Uptime(), cl.inOrder()}
 	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
 	out := s.out
 	next, tell := cl.note(out)
@@ -128,9 +133,16 @@ func (cl *Claim) step(s *step, where goroutine) {
 	if next != nil && a.cancelled {
 		resume = protocol.Cancel
 	}
+	sends := sendsAny(out)
+	if sends {
+		cl.sending.Add(1)
+	}
 	cl.mu.Unlock()
 	cl.tell(tell, where)
-	cl.send(a, out, where)
+	if sends {
+		cl.send(a, out, where)
+		cl.sending.Add(-1)
+	}
 	for i := range out {
 		cl.do(a, &out[i], where)
 	}
@@ -140,6 +152,26 @@ func (cl *Claim) step(s *step, where goroutine) {
 	clear(out)
 	s.event, s.request, s.result = protocol.Event{}, nil, node.Result{}
 	steps.Put(s)
+}
+
+// sendsAny reports whether there is a request among the effects.
+func sendsAny(out []protocol.Effect) bool {
+	for i := range out {
+		if out[i].Kind == protocol.Send {
+			return true
+		}
+	}
+	return false
+}
+
+// inOrder returns the nodes that execute what is sent now after what the claim
+// sent before. Another step may still be sending: its requests may come later. The
+// mutex is held.
+func (cl *Claim) inOrder() protocol.Set {
+	if cl.sending.Load() > 0 {
+		return 0
+	}
+	return cl.c.starts
 }
 
 // note executes the effects that need the mutex. It returns the successor of a

@@ -56,7 +56,7 @@ type Cluster struct {
 	queues     queues
 	background *background
 	parkers    sync.Pool
-	starts     bool          // answers may be handled on the goroutine of a node
+	starts     protocol.Set  // nodes that need no goroutine: answers may be handled on theirs
 	closed     chan struct{} // closed when Close is done
 	closeErr   error         // the result of Close; set before that
 }
@@ -91,7 +91,8 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		seen[name] = i
 		m := &Member{node: n, name: name, index: i, key: node.EpochKey(name), cluster: c}
 		if s, ok := n.(node.Starter); ok && s.Starts() {
-			m.starter, c.starts = s, true
+			m.starter = s
+			c.starts |= protocol.Of(i)
 		}
 		c.members = append(c.members, m)
 	}
@@ -195,7 +196,7 @@ func (c *Cluster) NodeTimeout() time.Duration { return c.cfg.NodeTimeout }
 // goroutine: then it is done on another.
 func (c *Cluster) say(level slog.Level, text string, args ...any) {
 	log := func() { c.log.Log(context.Background(), level, text, args...) }
-	if c.starts {
+	if c.starts != 0 {
 		c.Go(log)
 	} else {
 		log()

@@ -19,6 +19,8 @@ type flight struct {
 	limit  time.Duration
 
 	sent time.Time // when the node was asked, if it needs no goroutine
+	// again says that it may be sent after a later request of the claim.
+	again bool
 	// release is that of an abandoned claim of ours that is in the way: it is
 	// sent first.
 	release  *node.Request
@@ -58,6 +60,7 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
 		case f.m.starter != nil && f.m.identified.Load():
 			f.start()
 		default:
+			f.again = f.m.starter != nil // one that is started may overtake it
 			go f.call()
 		}
 	}
@@ -102,7 +105,7 @@ func (f *flight) started(reply node.Reply, err error) {
 		return
 	}
 	first := release // only here is it in the heap
-	f.release = &first
+	f.release, f.again = &first, true
 	go f.call()
 }
 
@@ -126,7 +129,7 @@ func (f *flight) landed(r node.Result, where goroutine) {
 // land passes the answer to the claim.
 func (f *flight) land(r node.Result, where goroutine) {
 	s := steps.Get().(*step)
-	s.result = r
+	s.result, s.event.Again = r, f.again || r.Reply.Again
 	f.cl.answered(s, &f.effect, where)
 	*f = flight{answered: f.answered}
 	flights.Put(f)

@@ -46,7 +46,7 @@ func (k *keeper) set(cl *Claim, at time.Duration) {
 		heap.Push(&k.claims, cl)
 	}
 	k.claims[cl.index].next = at
-	heap.Fix(&k.claims, cl.index)
+	heap.Fix(&k.claims, int(cl.index))
 	if !k.running {
 		k.running = true
 		go k.loop()
@@ -65,7 +65,7 @@ func (k *keeper) remove(cl *Claim) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if cl.index >= 0 {
-		heap.Remove(&k.claims, cl.index)
+		heap.Remove(&k.claims, int(cl.index))
 	}
 }
 
@@ -147,11 +147,11 @@ func (h claimHeap) Len() int           { return len(h) }
 func (h claimHeap) Less(i, j int) bool { return h[i].next < h[j].next }
 func (h claimHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].claim.index, h[j].claim.index = i, j
+	h[i].claim.index, h[j].claim.index = int32(i), int32(j)
 }
 func (h *claimHeap) Push(x any) {
 	cl := x.(*Claim)
-	cl.index = len(*h)
+	cl.index = int32(len(*h))
 	*h = append(*h, due{cl, math.MaxInt64}) // the last, until its time is set
 }
 func (h *claimHeap) Pop() any {

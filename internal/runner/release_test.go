@@ -1,12 +1,15 @@
 package runner_test
 
 import (
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestReleaseIsDoneWhereANodeNeverHadTheLock releases a lock that one node
@@ -83,4 +86,114 @@ func TestReleaseSaysLostThoughNodesAreDown(t *testing.T) {
 			locktest.WantErr(t, l.Release(t.Context()), redlatch.ErrLost)
 		})
 	}
+}
+
+// TestReleaseDoesNotWaitForANodeThatHasNotAnswered acquires a lock on four of five
+// nodes; the request to the fifth is on its way. The release follows it there, and
+// nothing is left.
+func TestReleaseDoesNotWaitForANodeThatHasNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewOrdered(t, 5)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "warm", redlatch.LockOptions{}).Release(t.Context())
+		synctest.Wait()
+		fifth := links[4]
+		fifth.Set(func(l *locktest.Link) { l.Out = 100 * time.Millisecond })
+		before := fifth.Count(node.OpRelease)
+		start := time.Now()
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took > 0 {
+			t.Errorf("a pair took %v, and waited for the fifth node", took)
+		}
+		if n := fifth.Count(node.OpRelease) - before; n != 1 {
+			t.Errorf("the fifth node was sent %d releases at once, want 1", n)
+		}
+		time.Sleep(time.Second)
+		if n := fifth.Count(node.OpRelease) - before; n != 1 {
+			t.Errorf("the fifth node was sent %d releases in all, want 1", n)
+		}
+		if v := fifth.Holder(t, "job"); v != "" {
+			t.Errorf("the fifth node still has the lock for %q", v)
+		}
+	})
+}
+
+// TestRequestThatWasSentAgainBehindTheReleaseLeavesNothing has the fifth node
+// execute an acquisition after its release, because it was sent again. It is
+// granted, or, if another client has the lock there by then, joins the queue: both
+// are undone.
+func TestRequestThatWasSentAgainBehindTheReleaseLeavesNothing(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := locktest.NewOrdered(t, 5)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			locktest.MustLock(t, c, "warm", redlatch.LockOptions{}).Release(t.Context())
+			synctest.Wait()
+			fifth, other := links[4], ""
+			if held {
+				other = "0123456789abcdef0123456789abcdef/other"
+				fifth.Take(t, "job", other, time.Minute)
+			}
+			fifth.Set(func(l *locktest.Link) {
+				l.Out, l.Back, fifth.SendAgain = 100*time.Millisecond, 10*time.Millisecond, true
+			})
+			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(105 * time.Millisecond)
+			if held && fifth.Waiters(t, "job") == 0 || !held && fifth.Holder(t, "job") == "" {
+				t.Errorf("held %v: what was sent again was refused: this test shows nothing", held)
+			}
+			time.Sleep(time.Second)
+			if n, v := fifth.Waiters(t, "job"), fifth.Holder(t, "job"); n != 0 || v != other {
+				t.Errorf("held %v: the fifth node has the lock for %q, and %d wait", held, v, n)
+			}
+		})
+	}
+}
+
+// TestReleaseDoesNotOvertakeARequestThatIsBeingSent has the nodes refuse the first
+// token. The second one is proposed on the goroutine of a node, which is held up
+// before it has asked the fifth node, when the others have granted. The release
+// must not be sent to the fifth node before that request.
+func TestReleaseDoesNotOvertakeARequestThatIsBeingSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewOrdered(t, 5)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "warm", redlatch.LockOptions{}).Release(t.Context())
+		synctest.Wait()
+		token := node.Token(time.Now().Add(time.Second).UnixMicro())
+		for _, l := range links {
+			l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: "job", Value: "x", Token: token, Window: time.Minute, Retention: time.Hour})
+		}
+		goOn := make(chan struct{})
+		var mu sync.Mutex
+		var sent []node.Op
+		links[4].Set(func(l *locktest.Link) {
+			l.Hook = func(req node.Request) {
+				if req.Op == node.OpAcquire && req.Token > token {
+					<-goOn
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				sent = append(sent, req.Op)
+			}
+		})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		close(goOn)
+		time.Sleep(time.Second)
+		if want := []node.Op{node.OpAcquire, node.OpAcquire, node.OpRelease}; !slices.Equal(sent, want) {
+			t.Errorf("the fifth node was sent %v, want %v", sent, want)
+		}
+		if v := links[4].Holder(t, "job"); v != "" {
+			t.Errorf("the fifth node still has the lock for %q", v)
+		}
+	})
 }

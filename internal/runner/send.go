@@ -38,7 +38,8 @@ func (cl *Claim) do(a *Attempt, e *protocol.Effect, where goroutine) {
 	}
 }
 
-// answered handles the answer to a request, which is in s.
+// answered handles the answer to a request. The answer, and whether it was sent
+// again, are in s.
 func (cl *Claim) answered(s *step, e *protocol.Effect, where goroutine) {
 	v, r := &s.event, &s.result
 	v.Kind, v.Node, v.Seq, v.Op, v.Once, v.Token = protocol.Answer, e.Node, e.Seq, e.Request.Op, e.Request.Once, e.Request.Token

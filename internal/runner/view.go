@@ -9,8 +9,9 @@ import (
 
 // view is the client as its claims see it at one moment.
 type view struct {
-	c   *Cluster
-	now protocol.Instant
+	c       *Cluster
+	now     protocol.Instant
+	inOrder protocol.Set
 }
 
 func (v *view) Now() protocol.Instant { return v.now }
@@ -25,6 +26,7 @@ func (v *view) Token(floor node.Token) node.Token {
 	return v.c.tokens.next(v.c.clockOffset(), floor)
 }
 
+func (v *view) InOrder() protocol.Set  { return v.inOrder }
 func (v *view) Suspects() protocol.Set { return v.c.suspects(v.now) }
 
 func (v *view) InQuarantine(i int) bool { return v.c.members[i].inQuarantine(v.now) }

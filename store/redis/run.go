@@ -18,6 +18,10 @@ type Starter interface {
 	// not block. done is called once, within limit or soon after, perhaps
 	// before Start returns. It must not block, nor keep the reply, whose memory
 	// is used again.
+	//
+	// Calls with the same first key and first argument are executed in the order
+	// in which they were started. One that would have to be sent again behind a
+	// later one fails with node.ErrUnsent.
 	Start(call Call, limit time.Duration, done func(reply []string, err error))
 }
 
@@ -31,7 +35,8 @@ type run struct {
 
 	texts [maxTexts]string // the keys and arguments
 
-	// For a request that was started.
+	// For a request that was started. again says that it was sent again.
+	again    bool
 	limit    time.Duration
 	done     func(node.Reply, error)
 	answered func(parts []string, err error) // calls done
@@ -146,9 +151,11 @@ func (r *run) start() {
 func (r *run) started(parts []string, err error) {
 	reply, again, err := r.finish(parts, err)
 	if again {
+		r.again = true
 		r.start()
 		return
 	}
+	reply.Again = r.again
 	r.over(reply, err)
 }
 

@@ -268,7 +268,7 @@ func (m *machine) place(value string, swap int) byte {
 func (m *machine) encodeMessage(b []byte, s *State, f protocol.Frame, msg *message, swap int) []byte {
 	b = append(b, byte(msg.claim^swap), byte(msg.req.Op))
 	b = binary.AppendVarint(b, f.Token(msg.req.Token))
-	b = append(b, flags(msg.awaited, msg.done, msg.req.Once, msg.req.Wait, msg.req.Guard == nil))
+	b = append(b, flags(msg.awaited, msg.done, msg.req.Once, msg.req.Wait, msg.req.Guard == nil, msg.again))
 	if m.shared() { // a claim's requests differ in their slots, or since a downgrade
 		b = append(b, byte(msg.req.Mode), msg.req.Slot)
 	}

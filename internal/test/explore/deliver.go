@@ -88,6 +88,9 @@ func (m *machine) refused(msg *message, reply node.Reply) bool {
 
 // execute has the server of a message do what it asks for.
 func (m *machine) execute(s *State, msg *message) node.Reply {
+	if m.in.InOrder {
+		m.overtake(s, msg)
+	}
 	had := has(s.holders(msg.server), msg.req.Value)
 	srv := s.own(msg.server)
 	reply, wakes := srv.Apply(s.clockOf(msg.server), msg.req)
@@ -120,6 +123,23 @@ func (m *machine) execute(s *State, msg *message) node.Reply {
 	return reply
 }
 
+// overtake marks the acquisitions and repairs that the claim sent before this
+// request, and that the server has not executed: they were sent again. A release
+// is the last that a claim sends.
+func (m *machine) overtake(s *State, msg *message) {
+	release := msg.req.Op == node.OpRelease && !msg.req.Once
+	for i, other := range s.messages {
+		earlier := release || msg.awaited && other.seq < msg.seq
+		asks := other.req.Op == node.OpAcquire || other.req.Op == node.OpRepair
+		if earlier && asks && other.awaited && !other.done && !other.again && other.claim == msg.claim && other.server == msg.server {
+			m.seen["request that was sent again"]++
+			again := *other
+			again.again = true
+			s.messages[i] = &again
+		}
+	}
+}
+
 // answer hands a reply to the claim that waits for it.
 func (m *machine) answer(s *State, msg *message, reply node.Reply) {
 	e := answerTo(msg)
@@ -134,7 +154,7 @@ func (m *machine) answer(s *State, msg *message, reply node.Reply) {
 }
 
 func answerTo(msg *message) protocol.Event {
-	return protocol.Event{Kind: protocol.Answer, Node: msg.node, Seq: msg.seq, Op: msg.req.Op, Once: msg.req.Once, Token: msg.req.Token}
+	return protocol.Event{Kind: protocol.Answer, Node: msg.node, Seq: msg.seq, Op: msg.req.Op, Once: msg.req.Once, Token: msg.req.Token, Again: msg.again}
 }
 
 // fail has the claim not wait for a message any more. One that was not executed
@@ -149,7 +169,7 @@ func (m *machine) fail(s *State, i int, why protocol.Fault) {
 		s.messages[i] = &late
 	}
 	e := answerTo(msg)
-	e.Fault = why
+	e.Fault, e.Again = why, false // a broken connection tells no order
 	m.handle(s, msg.claim, e)
 }
 
@@ -167,7 +187,7 @@ func (m *machine) tick(s *State) {
 	for k := range s.claims {
 		for range 3 {
 			cl := s.claims[k]
-			if cl == nil || cl.over && !m.in.Waits {
+			if cl == nil || cl.over && !m.in.Waits && !m.in.NoGhosts {
 				break
 			}
 			if !cl.Timer().Reached(s.now) {

@@ -57,6 +57,7 @@ type Instance struct {
 	Duplicates int  // requests that are executed twice
 	LateReply  bool // answers may be late
 	Breaks     bool // connections may break: there is no answer, before the limit
+	InOrder    bool // nodes execute in order: a request that is overtaken was sent again
 	EmptyStart int  // restarts without data
 	OldStart   int  // restarts with data of an earlier moment
 	Flushes    int
@@ -113,6 +114,8 @@ type machine struct {
 	keep   time.Duration // how long fences are remembered
 	values [maxClaims]string
 	sym    bool // the two clients can change places
+	// inOrder has the nodes that execute in order.
+	inOrder protocol.Set
 	// seen counts what happened: a search in which nothing happens finds nothing.
 	seen map[string]int
 }
@@ -166,6 +169,9 @@ func newMachine(in Instance) *machine {
 			// The text of a value is 32 digits and an owner.
 			m.values[c*MaxTries+try] = protocol.NewValue([16]byte{byte(1 + c*MaxTries + v)}, "x")
 		}
+	}
+	if in.InOrder {
+		m.inOrder = protocol.All(MaxServers)
 	}
 	m.sym = in.Clients == 2 && !m.changes() && !in.Waits && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1] &&
 		in.Shares[0] == in.Shares[1] && in.Downgrades[0] == in.Downgrades[1]

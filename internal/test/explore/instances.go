@@ -73,6 +73,14 @@ func Instances() []Instance {
 		named("a failover without the last writes, and a failback, to depth 7", true, func(in *Instance) { failback(in); in.Depth = 7 }),
 		named("a failover without the last writes, and a failback", false, failback),
 		named("a failover and a failback of a single server", true, failbackAlone),
+		named("in order", true, inOrder),
+		named("in order, a token is ahead on one node", true, ahead),
+		named("in order, client clocks are off", false, func(in *Instance) { inOrder(in); tokens(in); in.NoGhosts = false }),
+		named("in order, connections break", false, func(in *Instance) { inOrder(in); in.Breaks = true }),
+		named("in order, two claims of one client", false, func(in *Instance) { inOrder(in); twoTries(in) }),
+		named("in order, with repairs", false, func(in *Instance) { repairGhosts(in); inOrder(in) }),
+		named("in order, a claim that waits leaves no place, to depth 7", true, func(in *Instance) { inOrder(in); places(in); in.Depth = 7 }),
+		named("in order, a claim that waits leaves no place", false, func(in *Instance) { inOrder(in); places(in) }),
 		named("four nodes", true, func(in *Instance) { in.Servers = 4 }),
 		named("a claim waits, is notified, and yields", false, waits),
 		named("a claim that waits leaves no place, to depth 7", true, func(in *Instance) { places(in); in.Depth = 7 }),
@@ -83,6 +91,17 @@ func Instances() []Instance {
 		named("the same, a reader and a writer", false, func(in *Instance) { places(in); readerAndWriter(in) }),
 		named("the same, two slots", false, func(in *Instance) { places(in); twoSlots(in) }),
 	}, sharing(named)...)
+}
+
+// inOrder is nodes that execute in order what a client sends.
+func inOrder(in *Instance) { in.InOrder, in.NoGhosts = true, true }
+
+// ahead is a lease with a token that is ahead of the clock of the third node, which
+// lets its release raise no fence. A tick later it grants that token.
+func ahead(in *Instance) {
+	inOrder(in)
+	in.Clients, in.Tries, in.TTL, in.Skew, in.ClocksBack, in.Proposals = 1, [MaxClients]int{1}, 4, 1, 1, []int64{w}
+	in.Start = slices.Concat(one(ClockBack, 2), holdsWith(w))
 }
 
 // waits is a claim that waits while the other one holds the lock.

@@ -66,6 +66,9 @@ func Rules() []Rule {
 		{"a late request joins a queue", "late joins", two(places), OrphanedPlace},
 		{"a release that does not forbid to join a queue", "release does not end", two(places), OrphanedPlace},
 		{"a place in a queue is not undone", "place not undone", two(places), OrphanedPlace},
+		{"a release before the answer, out of order", "release out of order", two(func(in *Instance) { ahead(in); in.InOrder = false }), Orphan},
+		{"what was sent again is not undone", "sent again stays", two(ahead), Orphan},
+		{"what failed is not undone after the release", "failed stays", two(ahead), Orphan},
 		{"an extension that ends after the lease is acted upon", "late extension", two(extension), Revived},
 	}
 	return append(all, sharingRules()...)

@@ -59,6 +59,7 @@ type message struct {
 	req     node.Request
 	sent    protocol.Instant
 	awaited bool        // the claim waits for the answer
+	again   bool        // InOrder: it was sent again, behind a later one
 	done    bool        // it was executed
 	reply   *node.Reply // an answer that is late
 }
@@ -197,6 +198,7 @@ func (v view) ClockKnown() bool                   { return true }
 func (v view) Suspects() protocol.Set             { return 0 }
 func (v view) MayProbe(int) bool                  { return true }
 func (v view) InQuarantine(int) bool              { return false }
+func (v view) InOrder() protocol.Set              { return v.m.inOrder }
 func (v view) Epoch(i int) uint64                 { return uint64(v.s.epochs[v.client][v.m.lists[v.client][i]]) }
 func (v view) Missed() uint32                     { return 0 }
 func (v view) Random(time.Duration) time.Duration { return 0 }

@@ -92,7 +92,7 @@ var simulated = []mutant{
 	{"nobody yields", "internal/protocol/yield.go",
 		"	return c.sendYield(v, grants, out)\n", "	if OFF {\n		c.yield.ours = grants\n		return c.yieldOver(v, out)\n	}\n	return c.sendYield(v, grants, out)\n", Plain},
 	{"a release goes to the nodes that granted in time", "internal/protocol/end.go",
-		"m.released = !m.inFlight || m.holds == granted;", "m.released = !m.inFlight && !OFF || m.holds == granted;", Plain},
+		"m.released = !m.inFlight || m.holds == granted ||", "m.released = !m.inFlight && !OFF || m.holds == granted ||", Plain},
 }
 
 // others are mutants that only few histories would show, and that a test made

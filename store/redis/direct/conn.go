@@ -12,19 +12,17 @@ import (
 
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
 
 // conn is one connection. A goroutine of its own reads the replies and passes
 // them on, so nothing that it calls may block.
 type conn struct {
-	address *redis.Address
-	gone    atomic.Bool   // it is broken
-	wake    chan struct{} // for the goroutine that writes
-	parts   [16]string    // memory for a reply, of the goroutine that reads
+	driver *driver
+	gone   atomic.Bool   // it is broken
+	wake   chan struct{} // for the goroutine that writes
+	parts  [16]string    // memory for a reply, of the goroutine that reads
 
-	next       func(request)   // sends a request over the next connection
 	connecting context.Context // ends when the connection is broken
 	stop       context.CancelFunc
 
@@ -137,7 +135,7 @@ const connectLimit = 30 * time.Second
 // run connects, and reads until the connection is broken.
 func (c *conn) run() {
 	ctx, cancel := context.WithTimeout(c.connecting, connectLimit)
-	a := c.address
+	a := c.driver.address
 	socket, conn, version, err := conns.Connect(ctx, conns.Login{
 		Address: a.Hosts[0], TLS: a.TLS, Username: a.Username, Password: a.Password, Database: a.Database,
 	})
@@ -189,6 +187,9 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 		r = c.pending.pop()
 	}
 	again := !r.givenUp && r.unknownScript(err)
+	if again && c.overtaken(&r) {
+		again, err = false, errOvertaken
+	}
 	if again {
 		r.source, r.heard = true, c.heard
 		c.pending.push(r)
@@ -206,6 +207,19 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 		r.answered(reply, c.parts[:])
 	}
 	return true
+}
+
+var errOvertaken = fmt.Errorf("redlatch: a later request was sent before it (%w)", node.ErrUnsent)
+
+// overtaken reports whether a later request about the same name and value was
+// sent: a release, perhaps, which has to come last. The mutex is held.
+func (c *conn) overtaken(r *request) bool {
+	for i := range c.pending.len() {
+		if later := c.pending.at(i); !later.givenUp && later.concerns(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // arm has the timer fire at that time at the latest. The mutex is held.
@@ -264,35 +278,20 @@ func (c *conn) expire() {
 	for i := range late {
 		late[i].failed(err)
 	}
-	switch {
-	case silent && connecting:
-		c.again()
-	case silent:
+	if silent {
 		c.fail(conns.ErrSilent)
 	}
 }
 
-// again gives up a connection that is being made. Requests that still have time
-// wait for the next one.
-func (c *conn) again() {
-	c.mu.Lock()
-	var rest []request
-	if c.socket == nil && c.broken == nil {
-		c.pending.drop(func(r *request) bool { return r.givenUp })
-		rest, c.pending = c.pending.all(), queue{}
-	}
-	c.mu.Unlock()
-	c.fail(conns.ErrSilent)
-	for _, r := range rest {
-		c.next(r)
-	}
-}
-
-// fail ends the connection, and its requests with an error.
+// fail ends the connection, and its requests with an error. Those that were not
+// sent, and have time left, wait for the next connection, unless this one was
+// refused.
 func (c *conn) fail(err error) {
+	c.driver.mu.Lock()
 	c.mu.Lock()
 	if c.broken != nil {
 		c.mu.Unlock()
+		c.driver.mu.Unlock()
 		return
 	}
 	c.broken = err
@@ -308,6 +307,11 @@ func (c *conn) fail(err error) {
 	requests := c.pending.all()
 	c.pending = queue{}
 	c.mu.Unlock()
+	if moved := c.driver.moves(requests[sent:]); len(moved) > 0 && (socket != nil || err == conns.ErrSilent) {
+		c.driver.connect(moved)
+		requests = requests[:sent] // nobody waits for the others
+	}
+	c.driver.mu.Unlock()
 	if socket != nil {
 		socket.Close()
 	}
@@ -325,12 +329,9 @@ func (c *conn) fail(err error) {
 		unsent = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
 	for i, r := range requests {
-		switch {
-		case i < sent:
+		if i < sent {
 			r.failed(err)
-		case socket != nil && !r.givenUp && !errors.Is(err, node.ErrClosed):
-			c.next(r) // it waits for the next connection
-		default:
+		} else {
 			r.failed(unsent)
 		}
 	}

@@ -70,11 +70,33 @@ func (d *driver) current() (*conn, error) {
 	if c := d.conn.Load(); c != nil && !c.gone.Load() {
 		return c, nil
 	}
-	c := &conn{address: d.address, wake: make(chan struct{}, 1), next: d.start}
+	return d.connect(nil), nil
+}
+
+// connect makes the next connection, which begins with the requests that the last
+// one did not send: they stay before those that follow. The mutex is held.
+func (d *driver) connect(unsent []request) *conn {
+	c := &conn{driver: d, wake: make(chan struct{}, 1)}
 	c.connecting, c.stop = context.WithCancel(context.Background())
+	for _, r := range unsent {
+		r.heard = 0
+		c.pending.push(r)
+		c.arm(r.deadline)
+	}
 	d.conn.Store(c)
 	go c.run()
-	return c, nil
+	return c
+}
+
+// moves returns those of the unsent requests of a connection that the next one
+// sends. The mutex is held.
+func (d *driver) moves(unsent []request) (moved []request) {
+	for _, r := range unsent {
+		if !r.givenUp && !d.closed {
+			moved = append(moved, r)
+		}
+	}
+	return moved
 }
 
 // start sends a request over the present connection. It calls what the request

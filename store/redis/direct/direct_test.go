@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -539,5 +540,87 @@ func TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError(t *testing.T) {
 		default:
 		}
 		cancel()
+	}
+}
+
+// TestRequestIsNotSentAgainBehindALaterOne has the server not know the script of
+// an acquisition, whose release is behind it. Sent again, the acquisition would
+// come after the release, and might stay. That of another value is sent again.
+func TestRequestIsNotSentAgainBehindALaterOne(t *testing.T) {
+	var mu sync.Mutex
+	var executed []string
+	ready := make(chan struct{})
+	s := newServer(t, func(command []string) string {
+		<-ready
+		what := command[0] + " " + strings.Join(command[3:], " ")
+		mu.Lock()
+		defer mu.Unlock()
+		if command[0] == "EVALSHA" && command[len(command)-1] == "acquire" {
+			return "-NOSCRIPT No matching script\r\n"
+		}
+		executed = append(executed, what)
+		return "+" + what + "\r\n"
+	})
+	d := s.driver(t)
+	errs := make([]error, 3)
+	var all sync.WaitGroup
+	for i, args := range [][]string{{"mine", "acquire"}, {"other", "acquire"}, {"mine", "release"}} {
+		all.Add(1)
+		call := script("")
+		call.Args = args
+		d.Start(call, long, func(_ []string, err error) {
+			errs[i] = err
+			all.Done()
+		})
+	}
+	close(ready)
+	all.Wait()
+	if !errors.Is(errs[0], node.ErrUnsent) || errs[1] != nil || errs[2] != nil {
+		t.Errorf("the errors are %v", errs)
+	}
+	if want := []string{"EVALSHA key mine release", "EVAL key other acquire"}; !slices.Equal(executed, want) {
+		t.Errorf("the server executed %q, want %q", executed, want)
+	}
+}
+
+// TestUnsentRequestsStayBeforeLaterOnes breaks a connection with requests that were
+// not written. They are on the next connection before those that are started when
+// this one is known to be broken.
+func TestUnsentRequestsStayBeforeLaterOnes(t *testing.T) {
+	for range 50 {
+		var mu sync.Mutex
+		var executed []string
+		s := newServer(t, func(command []string) string {
+			mu.Lock()
+			defer mu.Unlock()
+			executed = append(executed, command[len(command)-1])
+			return ":7\r\n"
+		})
+		d := s.driver(t)
+		if _, err := d.Eval(within(t, long), script("first")); err != nil {
+			t.Fatal(err)
+		}
+		c := d.conn.Load()
+		stuck := &stuckWrites{Conn: c.socket, writing: make(chan bool)}
+		c.mu.Lock()
+		c.socket = stuck
+		c.mu.Unlock()
+		go d.Start(script("written"), long, func([]string, error) {})
+		<-stuck.writing
+		var all sync.WaitGroup
+		all.Add(2)
+		done := func([]string, error) { all.Done() }
+		d.Start(script("acquire"), long, done)
+		go c.fail(errors.New("broken"))
+		for !c.gone.Load() {
+			runtime.Gosched()
+		}
+		d.Start(script("release"), long, done)
+		all.Wait()
+		mu.Lock()
+		if want := []string{"first", "acquire", "release"}; !slices.Equal(executed, want) {
+			t.Fatalf("the server executed %q, want %q", executed, want)
+		}
+		mu.Unlock()
 	}
 }

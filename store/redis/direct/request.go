@@ -81,6 +81,16 @@ func (r *request) failed(err error) {
 	}
 }
 
+// concerns reports whether two requests are about the same name and value: the
+// first key and the first argument of a script.
+func (r *request) concerns(other *request) bool {
+	a, b := &r.call, &other.call
+	if len(a.Keys) == 0 || len(a.Args) == 0 || len(b.Keys) == 0 || len(b.Args) == 0 {
+		return false
+	}
+	return a.Keys[0] == b.Keys[0] && a.Args[0] == b.Args[0]
+}
+
 // unknownScript reports that the server does not know the digest of a script.
 func (r *request) unknownScript(err error) bool {
 	server, ok := err.(resp.ServerError)
