@@ -111,7 +111,7 @@ func (c *Client) Close() error {
 				l.closing = true
 				cl.Unlock()
 				if err := l.free(context.Background(), cl); err != nil && !errors.Is(err, ErrLost) {
-					c.opts.Logger.Warn("redlatch: lock could not be released; it will expire after its TTL", "name", l.name, "err", err)
+					l.warnNotFreed(err)
 				}
 			})
 		}

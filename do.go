@@ -14,7 +14,7 @@ import (
 //
 // Do returns fn's error. If the lock was lost while fn ran, the error is also
 // ErrLost, even if fn returned nil: another client may have held the lock by
-// then.
+// then. LockOptions.NoReleaseWait has Do return before the release is confirmed.
 func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) (err error) {
 	lease, err := c.Lock(ctx, name, opts)
 	if err != nil {
@@ -25,7 +25,12 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func
 	defer func() {
 		stop()
 		lost := lease.Err()
-		releaseErr := lease.Release(context.WithoutCancel(ctx))
+		var releaseErr error
+		if lost == nil && opt.Value(opts).NoReleaseWait {
+			lease.releaseLater(context.WithoutCancel(ctx))
+		} else {
+			releaseErr = lease.Release(context.WithoutCancel(ctx))
+		}
 		cancel(ErrReleased)
 		switch {
 		case errors.Is(lost, ErrLost):
@@ -35,10 +40,24 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func
 		case releaseErr != nil:
 			// fn ran under the lock, so this is no failure of fn. The lock
 			// expires by its time to live.
-			c.opts.Logger.Warn("redlatch: lock could not be released; it will expire after its TTL", "name", name, "err", releaseErr)
+			lease.warnNotFreed(releaseErr)
 		}
 	}()
 	return fn(work, lease)
+}
+
+// releaseLater sends the release, waits for its result in the background, and
+// logs it if it is not as it should be.
+func (l *Lease) releaseLater(ctx context.Context) {
+	sent := l.claim.Release()
+	l.c.cluster.Go(func() {
+		switch err := l.freed(ctx, l.claim, sent); {
+		case errors.Is(err, ErrLost):
+			l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(l.Token()), "cause", err)
+		case err != nil:
+			l.warnNotFreed(err)
+		}
+	})
 }
 
 // held is a chain, kept in contexts, of the leases that Do holds around a

@@ -3,12 +3,16 @@ package redlatch_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 func TestDoReleasesWhateverBecomesOfTheFunction(t *testing.T) {
@@ -255,5 +259,122 @@ func TestCandidateReturnsWhatCannotEndByItself(t *testing.T) {
 		time.Sleep(time.Second)
 		c.Close()
 		locktest.WantErr(t, <-result, redlatch.ErrClosed)
+	})
+}
+
+func TestDoNeedNotWaitForItsRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		for _, l := range links {
+			l.Out, l.Back = time.Millisecond, time.Millisecond
+		}
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		do := func(opts *redlatch.LockOptions) time.Duration {
+			t.Helper()
+			var lease *redlatch.Lease
+			start := time.Now()
+			err := c.Do(t.Context(), "job", opts, func(_ context.Context, l *redlatch.Lease) error {
+				lease = l
+				return nil
+			})
+			took := time.Since(start)
+			locktest.WantErr(t, err)
+			locktest.WantErr(t, lease.Err(), redlatch.ErrReleased)
+			time.Sleep(time.Second)
+			locktest.WantFree(t, links, "job")
+			return took
+		}
+		do(nil) // it has the nodes' clocks known
+		if took := do(nil); took != 4*time.Millisecond {
+			t.Errorf("Do took %v, want two round trips of 2ms", took)
+		}
+		if took := do(&redlatch.LockOptions{NoReleaseWait: true}); took != 2*time.Millisecond {
+			t.Errorf("Do took %v without waiting for its release, want one round trip of 2ms", took)
+		}
+	})
+}
+
+func TestCloseWaitsForReleasesOfDo(t *testing.T) {
+	// The release of one takes long, that of the other fails, and to say so too.
+	for name, spoil := range map[string]func(l *locktest.Link){
+		"slow": func(l *locktest.Link) { l.Set(func(l *locktest.Link) { l.Out = 100 * time.Millisecond }) },
+		"cut":  (*locktest.Link).Cut,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := locktest.NewLinks(t, 3)
+				var log slowLog
+				c := locktest.NewClient(t, nodes, redlatch.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				err := c.Do(t.Context(), "job", &redlatch.LockOptions{NoReleaseWait: true}, func(context.Context, *redlatch.Lease) error {
+					for _, l := range links {
+						spoil(l)
+					}
+					return nil
+				})
+				locktest.WantErr(t, err)
+				if links[0].Holder(t, "job") == "" {
+					t.Error("Do waited for its release")
+				}
+				c.Close()
+				if logged := strings.Contains(log.String(), "could not be released"); logged != (name == "cut") {
+					t.Errorf("Close returned with this in the log: %q", log.String())
+				}
+				if name == "slow" {
+					locktest.WantFree(t, links, "job")
+				}
+			})
+		})
+	}
+}
+
+// slowLog takes its time to write.
+type slowLog struct{ strings.Builder }
+
+func (l *slowLog) Write(line []byte) (int, error) {
+	time.Sleep(10 * time.Millisecond)
+	return l.Builder.Write(line)
+}
+
+// TestReleaseThatDoDidNotWaitForIsReported has the nodes fall silent, and then
+// forget the lock, before the release.
+func TestReleaseThatDoDidNotWaitForIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		var log strings.Builder
+		var rounds []observe.RoundEnd
+		c := locktest.NewClient(t, nodes, redlatch.Options{
+			Logger:   slog.New(slog.NewTextHandler(&log, nil)),
+			Observer: roundsOf{f: func(e observe.RoundEnd) { rounds = append(rounds, e) }},
+		})
+		for _, step := range []struct {
+			spoil func(l *locktest.Link)
+			want  string
+		}{
+			{(*locktest.Link).Freeze, `msg="redlatch: lock could not be released; it will expire after its TTL" name=job err=`},
+			{func(l *locktest.Link) { locktest.Release(t, l, "job") }, `msg="redlatch: lock is lost" name=job token=`},
+		} {
+			log.Reset()
+			rounds = nil
+			err := c.Do(t.Context(), "job", &redlatch.LockOptions{NoReleaseWait: true}, func(context.Context, *redlatch.Lease) error {
+				synctest.Wait()
+				for _, l := range links {
+					step.spoil(l)
+				}
+				return nil
+			})
+			locktest.WantErr(t, err)
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			if !strings.Contains(log.String(), step.want) {
+				t.Errorf("the log has %q, want %q", log.String(), step.want)
+			}
+			if last := rounds[len(rounds)-1]; last.Op != node.OpRelease || last.Won {
+				t.Errorf("the observer was told of %+v", last)
+			}
+			for _, l := range links {
+				l.Thaw()
+			}
+			time.Sleep(20 * time.Second)
+		}
 	})
 }

@@ -138,7 +138,9 @@ func (c *Client) Release(ctx context.Context, text string) error {
 	share.Slot = uint8(h.Slot)
 	terms := runner.Terms{Config: protocol.Config{Share: share, TTL: opts.TTL, Keep: opts.Keep, KeepAlive: true}}
 	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, terms, r)
-	cl.Release(ctx)
+	if cl.Release() {
+		cl.AwaitRelease(ctx)
+	}
 	cl.Lock()
 	defer cl.Unlock()
 	if cl.Core().Verdict() == protocol.NotOurs {

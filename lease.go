@@ -347,20 +347,32 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // free sends the release and returns its result.
 func (l *Lease) free(ctx context.Context, cl *runner.Claim) error {
-	waited := cl.Release(ctx)
+	return l.freed(ctx, cl, cl.Release())
+}
+
+// freed waits for a release, if it was sent, and returns its result.
+func (l *Lease) freed(ctx context.Context, cl *runner.Claim, sent bool) error {
+	if sent {
+		cl.AwaitRelease(ctx)
+	}
 	cl.Lock()
 	defer cl.Unlock()
 	switch {
-	case !waited && l.cause == nil:
+	case !sent && l.cause == nil:
 		return nil // another caller releases it
 	case cl.Core().Cause() != protocol.WasReleased:
 		return l.cause // the lease had ended before, or ended in that moment
-	case !waited:
+	case !sent:
 		return nil
 	case cl.Core().Verdict() == protocol.NotOurs:
 		return l.lost(quorumError(cl))
 	}
 	return notFreed(ctx, cl)
+}
+
+// warnNotFreed logs why a release failed.
+func (l *Lease) warnNotFreed(err error) {
+	l.c.opts.Logger.Warn("redlatch: lock could not be released; it will expire after its TTL", "name", l.name, "err", err)
 }
 
 // notFreed returns why a release did not free the lock, or nil if it did. The

@@ -190,6 +190,14 @@ type LockOptions struct {
 	// NoKeepAlive disables extension in the background. The lease ends at its
 	// deadline unless the caller calls Extend before. Defaults to false.
 	NoKeepAlive bool
+
+	// NoReleaseWait has Do return once it has sent the release, without waiting
+	// for the answers: over a slow link that saves one of two round trips.
+	// Close waits for them. What fails then is logged instead of returned, also
+	// a loss that only the release shows. Over a pool of connections the next
+	// request may overtake the release, and find the lock held. Defaults to
+	// false.
+	NoReleaseWait bool
 }
 
 // withDefaults returns o with every unset field set, or an error for the first

@@ -25,7 +25,7 @@ type Claim struct {
 	answers *[]answer // the last answer of each node
 	attempt *Attempt  // the attempt it belongs to; nil once it is won, or if it was not acquired here
 	owner   Owner
-	freed   chan struct{} // receives the end of the release; nil before the release
+	freed   *parker // is signalled at the end of the release; nil before the release
 
 	// sending counts the steps whose requests are being sent. It goes up with the
 	// mutex held.
@@ -230,7 +230,7 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 				c.log.Info("redlatch: lock is back on a node that lacked it", "node", m, "name", name)
 			})
 		case protocol.Freed:
-			if freed := cl.freed; len(tell) == 0 {
+			if freed := cl.freed.signal; len(tell) == 0 {
 				freed <- struct{}{}
 			} else {
 				tell = append(tell, func() { freed <- struct{}{} })
@@ -283,27 +283,29 @@ func (cl *Claim) Handle(kind protocol.EventKind) {
 	cl.handle(kind, ours)
 }
 
-// Release sends the release, and waits until its result is known or ctx ends.
-// It returns false if the claim was over before, or if another caller releases
-// it.
-func (cl *Claim) Release(ctx context.Context) bool {
+// Release sends the release. It returns false if the claim was over before, or if
+// another caller releases it. Otherwise AwaitRelease must follow.
+func (cl *Claim) Release() bool {
 	cl.mu.Lock()
 	if cl.core.State().IsOver() || cl.freed != nil {
 		cl.mu.Unlock()
 		return false
 	}
-	p := cl.c.newParker()
-	cl.freed = p.signal
+	cl.freed = cl.c.newParker()
 	cl.mu.Unlock()
 	cl.handle(protocol.Release, ours)
+	return true
+}
 
+// AwaitRelease waits until the result of the release is known or ctx ends.
+func (cl *Claim) AwaitRelease(ctx context.Context) {
 	cl.mu.Lock()
+	p := cl.freed
 	at, waits := cl.core.Timer().Get()
 	cl.mu.Unlock()
 	if waits && cl.awaitFreed(ctx, p, at) || !waits && len(p.signal) > 0 {
 		cl.c.reuse(p)
 	}
-	return true
 }
 
 // longestQueue is how long a release waits for a connection of the program's own

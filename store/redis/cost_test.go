@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
 // TestPairAllocatesNoMoreThanItNeeds counts the allocations of a pair with package
@@ -35,6 +36,45 @@ func TestPairAllocatesNoMoreThanItNeeds(t *testing.T) {
 	}
 	if lock > 10 || try > 9 {
 		t.Errorf("Lock and Release take %d allocations, TryLock and Release %d, want at most 10 and 9", lock, try)
+	}
+}
+
+// TestDoWithoutWaitingForItsReleaseTakesOneRoundTrip has a link of a millisecond
+// each way. The two kinds of Do alternate, so that a busy machine disturbs both
+// alike.
+func TestDoWithoutWaitingForItsReleaseTakesOneRoundTrip(t *testing.T) {
+	p := servertest.NewProxy(t, servertest.Redis(t, 1)[0])
+	p.Set(servertest.Weather{Requests: servertest.Direction{Delay: time.Millisecond}, Replies: servertest.Direction{Delay: time.Millisecond}})
+	nodes, err := direct.Nodes(p.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, nodes, redlatch.Options{})
+	var times [2][]time.Duration
+	for range 50 {
+		for i, opts := range []redlatch.LockOptions{{}, {NoReleaseWait: true}} {
+			start := time.Now()
+			err := c.Do(t.Context(), "job", &opts, func(context.Context, *redlatch.Lease) error { return nil })
+			times[i] = append(times[i], time.Since(start))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The release was sent before, over the same connection.
+			l, err := c.TryLock(t.Context(), "job", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	slices.Sort(times[0])
+	slices.Sort(times[1])
+	if waits, not := times[0][25], times[1][25]; not*4 > waits*3 {
+		t.Errorf("Do takes %v, and %v without waiting for its release; want about half", waits, not)
+	} else {
+		t.Logf("Do takes %v, and %v without waiting for its release: %.2f", waits, not, float64(not)/float64(waits))
 	}
 }
 
