@@ -19,6 +19,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -31,9 +32,7 @@ func Program(t testing.TB) string {
 		t.Skip("it builds redlatch, and -short starts no servers")
 	}
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return path
 }
 
@@ -69,9 +68,7 @@ func Serve(t testing.TB, args ...string) string {
 	port := servertest.FreePort(t)
 	// What comes last counts.
 	cmd := exec.Command(servertest.Need(t), append(args, "--port", port, "--bind", "127.0.0.1")...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	addr := net.JoinHostPort("127.0.0.1", port)
 	poll.Until(t, fmt.Sprintf("redis-server %q listens", args), func() bool {
@@ -136,10 +133,6 @@ func DeclareNew(t testing.TB, init Command) {
 // Script writes an executable script.
 func Script(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	check.Must(t, os.WriteFile(path, []byte(text), 0o755))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -220,9 +221,7 @@ func Requests(hosts ...*Host) (n int) {
 func (l *Link) Holder(t *testing.T, name string) string {
 	t.Helper()
 	reply, err := l.Node.Do(context.Background(), node.Request{Op: node.OpInspect, Name: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return reply.Value
 }
 
@@ -249,9 +248,7 @@ func WantFree(t *testing.T, links []*Link, name string) {
 func NewClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redlatch.Client {
 	t.Helper()
 	c, err := redlatch.New(nodes, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -259,9 +256,7 @@ func NewClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redl
 func MustLock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
 	l, err := c.Lock(context.Background(), name, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return l
 }
 
@@ -287,9 +282,7 @@ func Release(t *testing.T, l *Link, name string) {
 func (l *Link) Waiters(t *testing.T, name string) int {
 	t.Helper()
 	look, err := l.Node.Look(context.Background(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return look.Waiting
 }
 

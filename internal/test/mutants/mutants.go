@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // Edit changes one place of a file.
@@ -49,9 +51,7 @@ var (
 func Root(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return filepath.Dir(strings.TrimSpace(string(out)))
 }
 
@@ -73,9 +73,7 @@ func Fits(t testing.TB, edits ...Edit) {
 func read(t testing.TB, root, file string) string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return string(source)
 }
 
@@ -141,19 +139,13 @@ func (b *batch) build(folder string, command []string, binary string) {
 	replace := map[string]string{}
 	for path, text := range b.texts {
 		file := filepath.Join(b.dir, fmt.Sprintf("%d-%s", len(replace), filepath.Base(path)))
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			b.t.Fatal(err)
-		}
+		check.Must(b.t, os.WriteFile(file, []byte(text), 0o666))
 		replace[path] = file
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	check.Must(b.t, err)
 	file := filepath.Join(b.dir, "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o666); err != nil {
-		b.t.Fatal(err)
-	}
+	check.Must(b.t, os.WriteFile(file, overlay, 0o666))
 	args := append(command, "-overlay", file, "-o", binary, folder)
 	tool := exec.CommandContext(b.t.Context(), "go", args...)
 	tool.Dir = b.root

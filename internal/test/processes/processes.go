@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -49,13 +50,9 @@ func Quorum(t testing.TB, n int) ([]*servertest.Server, []string) {
 	t.Helper()
 	servers := servertest.Redis(t, n)
 	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer locks.Close()
-	if err := fresh.Declare(context.Background(), locks); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, fresh.Declare(context.Background(), locks))
 	return servers, []string{"REDLATCH_NODES=" + strings.Join(servertest.Addresses(servers), ",")}
 }
 
@@ -81,9 +78,7 @@ func Waiting(t testing.TB, env []string, name string, count int) (look node.List
 			n, err = node.Open("sqlite:" + filepath.Join(value, "redlatch", "locks.db"))
 			nodes = []node.Node{n}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 	}
 	for _, n := range nodes {
 		defer n.Close()
@@ -116,9 +111,7 @@ type Process struct {
 func Start(t testing.TB, name string, env []string, args ...string) *Process {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	p := &Process{t: t, name: name, cmd: exec.Command(self, args...), done: make(chan struct{})}
 	// The race detector makes a process that succeeds sleep for a second.
 	p.cmd.Env = append(append(os.Environ(), variable+"=1", "GORACE=atexit_sleep_ms=0"), env...)
@@ -128,13 +121,9 @@ func Start(t testing.TB, name string, env []string, args ...string) *Process {
 		t.Fatal(err)
 	}
 	out, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	p.cmd.Stdout, p.cmd.Stderr = w, w
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, p.cmd.Start())
 	w.Close()
 	go p.listen(out)
 	t.Cleanup(p.Kill)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockshim"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
@@ -40,14 +41,10 @@ func (m Memory) Run(t *testing.T) {
 
 func (m Memory) count(t *testing.T, n *casnode.Node) {
 	db, err := sql.Open(m.Driver, m.Server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer db.Close()
 	executed := func() (statements int) {
-		if err := db.QueryRow(m.Statements).Scan(&statements); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, db.QueryRow(m.Statements).Scan(&statements))
 		return statements
 	}
 	const rounds = 20

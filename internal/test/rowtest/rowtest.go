@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
@@ -88,9 +89,7 @@ func do(t testing.TB, n node.Node, req node.Request) node.Reply {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	r, err := n.Do(ctx, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return r
 }
 
@@ -153,9 +152,7 @@ func (h Harness) node(t testing.TB, dsn string, settings Settings) node.Node {
 func (h Harness) operator(t testing.TB, server *servertest.OwnDatabase) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(h.Driver, server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -21,9 +22,7 @@ func (h Harness) blocked(t *testing.T, settings Settings, op node.Op, limit time
 	_, n, db := h.open(t, settings)
 	eventually(t, n, request(node.OpAcquire, "first"))
 	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer tx.Rollback()
 	if _, err := tx.Exec(h.LockRow, []byte("job")); err != nil {
 		t.Fatal(err)
@@ -32,9 +31,7 @@ func (h Harness) blocked(t *testing.T, settings Settings, op node.Op, limit time
 	go func() { answer <- within(t, n, request(op, "first"), limit) }()
 	// MariaDB shows what was so when it was last asked, if that was just now.
 	for waiting := 0; waiting == 0 && len(answer) == 0; time.Sleep(150 * time.Millisecond) {
-		if err := db.QueryRow(h.Waiting).Scan(&waiting); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, db.QueryRow(h.Waiting).Scan(&waiting))
 	}
 	meanwhile(n, db)
 	if <-answer == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
@@ -24,9 +25,7 @@ func oneWitness(t *testing.T, h Harness) {
 	toA, toC := servertest.NewProxy(t, servers[0]), servertest.NewProxy(t, c)
 	redis := func(address string) redlatch.Node {
 		n, err := direct.Open(address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		return n
 	}
 	list := func(last redlatch.Node) []redlatch.Node {

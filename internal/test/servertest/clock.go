@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockshim"
 )
 
@@ -45,21 +46,13 @@ func newClock(t testing.TB) (*clockshim.Clock, []string) {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		err = os.Chmod(dir, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	library, err := clockshim.Build(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	path := filepath.Join(dir, "clock")
 	clock, err := clockshim.New(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { clock.Close() })
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Chmod(path, 0o644))
 	return clock, clock.Env(library)
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // Main runs the tests, ends the servers that they started, and returns the
@@ -108,9 +110,7 @@ func OwnPostgreSQL(t testing.TB) *OwnDatabase {
 func OwnPgBouncer(t testing.TB, address string) *OwnDatabase {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return own(t, newPgBouncer(func() string { return port }))
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // NewEtcd returns the members of a cluster with etcd's default settings: it writes
@@ -50,8 +51,6 @@ func NewEtcd(members int) ([]*Database, error) {
 func OwnEtcd(t testing.TB) *OwnDatabase {
 	t.Helper()
 	all, err := NewEtcd(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return own(t, all[0])
 }

@@ -2,15 +2,17 @@
 
 package servertest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
+)
 
 // NewProxy returns a proxy to a server, ended with the test.
 func NewProxy(t testing.TB, s interface{ Addr() string }) *Proxy {
 	t.Helper()
 	p, err := OpenProxy(s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(p.Close)
 	return p
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // Server is a redis-server process.
@@ -30,9 +31,7 @@ func Redis(t testing.TB, n int, settings ...string) []*Server {
 		procs[i] = &redisproc.Server{Settings: settings}
 		servers[i] = newServer(t, procs[i])
 	}
-	if err := redisproc.StartAll(context.Background(), procs...); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, redisproc.StartAll(context.Background(), procs...))
 	return servers
 }
 
@@ -40,7 +39,7 @@ func Redis(t testing.TB, n int, settings ...string) []*Server {
 func Start(t testing.TB, proc *redisproc.Server) *Server {
 	t.Helper()
 	s := newServer(t, proc)
-	s.must(proc.Start())
+	check.Must(s.t, proc.Start())
 	return s
 }
 
@@ -114,20 +113,11 @@ func before(t testing.TB, major int) bool {
 	return n < major
 }
 
-func (s *Server) must(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // FreePort returns a loopback port that nobody listens on.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	port, err := redisproc.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return strconv.Itoa(port)
 }
 
@@ -153,13 +143,13 @@ func (s *Server) Dir() string { return s.proc.Dir }
 // answered.
 func (s *Server) Freeze() {
 	s.t.Helper()
-	s.must(s.proc.Freeze())
+	check.Must(s.t, s.proc.Freeze())
 }
 
 // Thaw lets a frozen process go on.
 func (s *Server) Thaw() {
 	s.t.Helper()
-	s.must(s.proc.Thaw())
+	check.Must(s.t, s.proc.Thaw())
 }
 
 // Kill ends the process at once, as kill -9 does.
@@ -169,14 +159,14 @@ func (s *Server) Kill() { s.proc.Kill() }
 // and waits until it answers.
 func (s *Server) Restart(settings ...string) {
 	s.t.Helper()
-	s.must(s.proc.Start(settings...))
+	check.Must(s.t, s.proc.Start(settings...))
 }
 
 // RestartNow is like Restart, and waits only until the server listens: it may
 // be loading its data.
 func (s *Server) RestartNow(settings ...string) {
 	s.t.Helper()
-	s.must(s.proc.Listen(settings...))
+	check.Must(s.t, s.proc.Listen(settings...))
 }
 
 // Do sends a command over a connection of its own and returns the reply as

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -63,9 +64,7 @@ func newStage(t testing.TB, p Part) (*Stage, error) {
 // redlatch returns a client of ours, as another process would have it.
 func (s *Stage) redlatch(doctor func(redlatch.Node, *servertest.Server) redlatch.Node) *redlatch.Client {
 	nodes, err := direct.Nodes(servertest.Addresses(s.servers)...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	check.Must(s.t, err)
 	for i := range nodes {
 		if doctor != nil {
 			nodes[i] = doctor(nodes[i], s.servers[i])
@@ -75,9 +74,7 @@ func (s *Stage) redlatch(doctor func(redlatch.Node, *servertest.Server) redlatch
 		Prefix: s.client.Prefix, Label: "interop", AssumeFresh: true,
 		NodeTimeout: 2 * time.Second, // others share this machine
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	check.Must(s.t, err)
 	s.t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -147,9 +144,7 @@ func (s *Stage) look() []state {
 			return {redis.call('TYPE', KEYS[1]).ok, tostring(redis.call('PTTL', KEYS[1])),
 				redis.sha1hex(redis.call('DUMP', KEYS[1]) or '')}`, "1", s.key()), "\n", 3)
 		ms, err := time.ParseDuration(got[1] + "ms")
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		check.Must(s.t, err)
 		states[i] = state{got[0], got[2], ms, from, time.Now()}
 	}
 	return states
