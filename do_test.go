@@ -101,9 +101,7 @@ func TestWaitingForOneselfIsToldNotWaitedFor(t *testing.T) {
 			locktest.WantErr(t, err, redlatch.ErrHeld)
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		must(t, err)
 	})
 }
 

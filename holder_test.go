@@ -137,9 +137,7 @@ func TestWatchReportsWhoLeadsAndEveryChange(t *testing.T) {
 			l := locktest.MustLock(t, hosts[i%2].Client, "leader", redlatch.LockOptions{})
 			want = append(want, l.Token())
 			time.Sleep(time.Minute)
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, l.Release(t.Context()))
 			time.Sleep(time.Second)
 		}
 		want = append(want, 0)
@@ -264,9 +262,7 @@ func TestContendedIsClosedWhenSomebodyWaits(t *testing.T) {
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("it took %v to notice", took)
 			}
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, l.Release(t.Context()))
 			wg.Wait()
 		})
 	}

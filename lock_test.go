@@ -68,12 +68,8 @@ func TestRoundIsSettledAsSoonAsAQuorumHasGranted(t *testing.T) {
 		links[3].Freeze()
 		start := time.Now()
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
-		if err := l.Extend(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Extend(t.Context()))
+		must(t, l.Release(t.Context()))
 		if took := time.Since(start); took != 0 {
 			t.Errorf("two frozen nodes of five cost %v", took)
 		}

@@ -73,9 +73,7 @@ func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
 		if err := all.Extend(t.Context()); err != nil || all.Remaining() != before {
 			t.Errorf("extended: %v, %v remaining, %v before", err, all.Remaining(), before)
 		}
-		if err := all.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, all.Release(t.Context()))
 		locktest.WantErr(t, context.Cause(all.Context()), redlatch.ErrReleased)
 		locktest.WantErr(t, all.Err(), redlatch.ErrReleased)
 		synctest.Wait()

@@ -40,9 +40,7 @@ func TestOneReplicaLeadsAndTheNextOneWhenItCloses(t *testing.T) {
 	if err := b.IsLeader(t.Context()); !errors.Is(err, redlatchgocron.ErrNotLeader) || b.Lease() != nil {
 		t.Errorf("the second one gets %v, want ErrNotLeader", err)
 	}
-	if err := a.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, a.Close())
 	if err := a.IsLeader(t.Context()); !errors.Is(err, redlatchgocron.ErrNotLeader) || !errors.Is(err, redlatch.ErrClosed) {
 		t.Errorf("after Close, the first one gets %v", err)
 	}

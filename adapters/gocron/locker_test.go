@@ -75,9 +75,7 @@ func TestLoserIsRefusedWhileTheJobRunsAndAfterwards(t *testing.T) {
 	if b.Lease("report") != nil {
 		t.Error("the loser has a lease")
 	}
-	if err := lock.Unlock(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, lock.Unlock(t.Context()))
 	if err := lock.Unlock(t.Context()); err != nil {
 		t.Errorf("the second Unlock gives %v", err)
 	}
@@ -101,9 +99,7 @@ func TestUnlockReleasesAndNotesThoughItsContextHasEnded(t *testing.T) {
 	lock, err := a.Lock(ctx, "report")
 	must(t, err)
 	cancel()
-	if err := lock.Unlock(ctx); err != nil {
-		t.Error(err)
-	}
+	must(t, lock.Unlock(ctx))
 	if _, err := b.Lock(t.Context(), "report"); !errors.Is(err, redlatchgocron.ErrDone) {
 		t.Errorf("Lock gives %v, want ErrDone", err)
 	}

@@ -117,7 +117,5 @@ func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
 			t.Errorf("server %d does not have the lock", i)
 		}
 	}
-	if err := l.Release(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must(t, l.Release(context.Background()))
 }

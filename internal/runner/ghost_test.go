@@ -180,9 +180,7 @@ func TestLockThatDoReleasedEarlyCanBeHadAgain(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	must(t, err)
 }
 
 // TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere has the third

@@ -56,9 +56,7 @@ func TestReleaseDoesNotWaitForANodeThatIsKnownToBeSilent(t *testing.T) {
 		time.Sleep(time.Second) // node 3 is known to be silent
 		links[1].Drop("job")
 		start := time.Now()
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Release(t.Context()))
 		if took := time.Since(start); took > 0 {
 			t.Errorf("the release took %v", took)
 		}

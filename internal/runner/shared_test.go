@@ -76,27 +76,21 @@ func TestReadersHoldTogetherAndExcludeWriters(t *testing.T) {
 			if !strings.Contains(err.Error(), "and 1 other reader") {
 				t.Errorf("the error does not name both readers: %v", err)
 			}
-			if err := one.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, one.Release(t.Context()))
 			synctest.Wait() // the release is on all nodes
 			_, err = c.TryLock(t.Context(), "doc", nil)
 			locktest.WantErr(t, err, redlatch.ErrHeld)
 			if !strings.Contains(err.Error(), "(a reader)") {
 				t.Errorf("the error does not name the reader: %v", err)
 			}
-			if err := two.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, two.Release(t.Context()))
 			w := locktest.MustLock(t, c, "doc", redlatch.LockOptions{})
 			if w.Token() <= two.Token() {
 				t.Errorf("the writer has token %d, the reader before it %d", w.Token(), two.Token())
 			}
 			_, err = c.TryLock(t.Context(), "doc", &reader)
 			locktest.WantErr(t, err, redlatch.ErrHeld)
-			if err := w.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, w.Release(t.Context()))
 			if r := locktest.MustLock(t, c, "doc", reader); r.Token() <= w.Token() {
 				t.Errorf("the reader has token %d, the writer before it %d", r.Token(), w.Token())
 			} else if err := r.Release(t.Context()); err != nil {
@@ -132,9 +126,7 @@ func TestWaitingWriterIsNotStarvedByReaders(t *testing.T) {
 		lock(hosts[2].Client, "reader", reader)
 		_, err := hosts[0].Client.TryLock(t.Context(), "doc", &reader)
 		locktest.WantErr(t, err, redlatch.ErrHeld)
-		if err := first.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, first.Release(t.Context()))
 		wg.Wait()
 		if !slices.Equal(order, []string{"writer", "reader"}) {
 			t.Errorf("they came in the order %q", order)
@@ -162,9 +154,7 @@ func TestRunOfReadersIsAdmittedTogether(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		began := time.Now()
-		if err := writer.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, writer.Release(t.Context()))
 		wg.Wait()
 		if h.most != count {
 			t.Errorf("%d of %d readers held the lock together", h.most, count)
@@ -209,17 +199,13 @@ func TestSlotsAreHeldBySoManyAtMost(t *testing.T) {
 				_, err := c.TryLock(t.Context(), "gpu", &other)
 				locktest.WantErr(t, err, redlatch.ErrHeld)
 			}
-			if err := one.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, one.Release(t.Context()))
 			if l := locktest.MustLock(t, c, "gpu", opts); l.Slot() != 0 {
 				t.Errorf("slot %d, want 0, which is free", l.Slot())
 			} else if err := l.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if err := two.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, two.Release(t.Context()))
 			synctest.Wait()
 			locktest.WantFree(t, links, "gpu")
 		})
@@ -312,9 +298,7 @@ func TestNodesThatGaveAnotherSlotAreRepaired(t *testing.T) {
 		if err != nil || len(look.Holders) != 1 || look.Holders[0].Slot != 0 || look.Holders[0].Token != l.Token() {
 			t.Errorf("the third node has %+v, %v; want the lease in slot 0", look.Holders, err)
 		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Release(t.Context()))
 	})
 }
 
@@ -342,9 +326,7 @@ func TestDowngradeLetsReadersInAndNoWriter(t *testing.T) {
 			t.Errorf("after a minute: %v, %v", w.Err(), got.Err())
 		}
 		for _, l := range []*redlatch.Lease{w, got} {
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, l.Release(t.Context()))
 		}
 		slot := locktest.MustLock(t, hosts[0].Client, "gpu", redlatch.LockOptions{Slots: 2})
 		locktest.WantErr(t, slot.Downgrade(t.Context()), redlatch.ErrConfig)
@@ -408,9 +390,7 @@ func TestHandleOfASharedLeaseAndOfASlot(t *testing.T) {
 				t.Errorf("free: %v", err)
 			}
 			locktest.WantErr(t, c.Release(t.Context(), text), redlatch.ErrLost)
-			if err := other.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, other.Release(t.Context()))
 			if _, err := c.TryLock(t.Context(), name, nil); err != nil {
 				t.Errorf("after both are free: %v", err)
 			}

@@ -69,9 +69,7 @@ func TestMarkerDoesNotChangeWhileAWriteWaits(t *testing.T) {
 			}
 			tx.Rollback()
 			for _, c := range []chan error{written, marked} {
-				if err := <-c; err != nil {
-					t.Error(err)
-				}
+				must(t, <-c)
 			}
 		}
 	}

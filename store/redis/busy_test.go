@@ -139,8 +139,6 @@ func TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut(t *testing.T) {
 		return nil
 	})
 	eventually(t, patience, heldOnAll(servers, l.Name()))
-	if err := l.Err(); err != nil {
-		t.Error(err)
-	}
+	must(t, l.Err())
 	mustRelease(t, l)
 }

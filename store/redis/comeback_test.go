@@ -101,9 +101,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 				}
 				return trusted(servers[0])
 			})
-			if err := l.Err(); err != nil {
-				t.Error(err)
-			}
+			must(t, l.Err())
 		})
 	})
 	t.Run("clients of one lock each", func(t *testing.T) {

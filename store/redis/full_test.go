@@ -105,9 +105,7 @@ func TestFullServersKeepWhatIsHeld(t *testing.T) {
 		for _, s := range servers {
 			s.Do("CONFIG", "SET", "maxmemory", "0")
 		}
-		if err := cycle(other); err != nil {
-			t.Error(err)
-		}
+		must(t, cycle(other))
 	})
 }
 
@@ -188,9 +186,7 @@ func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 		})
 		err := l.Extend(context.Background())
 		wantErr(t, err, redlatch.ErrNoQuorum)
-		if !strings.Contains(err.Error(), "MISCONF ") {
-			t.Errorf("%v does not say what is wrong", err)
-		}
+		wantText(t, err, "MISCONF ")
 		t.Log("who extends is told:", err)
 		<-l.Context().Done()
 		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)

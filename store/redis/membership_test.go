@@ -102,13 +102,9 @@ func TestAnyMembershipLocksBesideAnotherMembership(t *testing.T) {
 	one := laterClient(t, opts, servers[0].URL())
 	l, err := one.Lock(context.Background(), "of another application", nil)
 	must(t, err)
-	if err := l.Extend(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must(t, l.Extend(context.Background()))
 	l.Release(context.Background())
-	if err := cycle(three); err != nil {
-		t.Error(err)
-	}
+	must(t, cycle(three))
 	nodes := open(t, servertest.Addresses(servers)...)
 	_, err = redlatch.New(nodes, &opts) // with the guard on
 	wantErr(t, err, redlatch.ErrConfig)
@@ -183,9 +179,7 @@ func TestRetiredServerCanServeAnotherMembership(t *testing.T) {
 	wantErr(t, err, redlatch.ErrConfig)
 	wantText(t, err, "redlatch init --former "+c)
 	must(t, retire())
-	if err := cycle(alone); err != nil {
-		t.Error(err)
-	}
+	must(t, cycle(alone))
 	if err := retire(); err != nil { // a second time changes nothing
 		t.Error(err)
 	}

@@ -189,9 +189,7 @@ func TestWaiterThatAnswersLateIsPassedOverAndServedNext(t *testing.T) {
 				// However long the lock is held now, number 1 does not get it.
 				goOn()
 				eventually(t, patience, inLine(servers, "job", 2))
-				if err := lease.Extend(t.Context()); err != nil {
-					t.Error(err)
-				}
+				must(t, lease.Extend(t.Context()))
 				mustRelease(t, lease)
 				second, lease := served(t, waiting)
 				if second != 0 {

@@ -68,9 +68,7 @@ func poolUsedUp(t testing.TB) {
 	}
 	server.Do("RPUSH", "work", "a", "b")
 	for range 2 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must(t, <-done)
 	}
 	next := mustLock(t, c, "job", redlatch.LockOptions{Tries: 100})
 	if next.Token() <= l.Token() {

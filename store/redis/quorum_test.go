@@ -293,9 +293,7 @@ func TestExtendOnRealServersNeverCreatesAndNeverSteals(t *testing.T) {
 			s.Do("DEL", "job")
 		}
 		wantErr(t, l.Extend(context.Background()), redlatch.ErrLost)
-		if err := noKeys(servers)(); err != nil {
-			t.Error(err)
-		}
+		must(t, noKeys(servers)())
 		l = lock()
 		for _, s := range servers {
 			s.Do("SET", "job", "theirs", "PX", "60000")

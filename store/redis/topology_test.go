@@ -68,9 +68,7 @@ func TestClusterIsANode(t *testing.T) {
 			}
 		}
 	})
-	if err := noKeys(servers)(); err != nil {
-		t.Error(err)
-	}
+	must(t, noKeys(servers)())
 }
 
 func TestPlainAddressOfAClusterSaysWhatToUse(t *testing.T) {

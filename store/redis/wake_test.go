@@ -108,9 +108,7 @@ func heldOnAll(servers []*servertest.Server, name string) func() error {
 
 func mustRelease(t testing.TB, l *redlatch.Lease) {
 	t.Helper()
-	if err := l.Release(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must(t, l.Release(context.Background()))
 }
 
 // TestReleaseBeforeTheInboxStandsIsNotMissed has the holder release after the
