@@ -35,9 +35,10 @@ func around(name string) (before, after string) {
 }
 
 // requestTexts are the texts that differ from request to request: the side keys
-// of its name, if they are declared, its token and its ticket. They are parts of one text, which takes
+// of its name, if they are declared, its token, its ticket, and its item in a batch
+// if it waits. They are parts of one text, which takes
 // one allocation.
-type requestTexts struct{ fence, turn, queue, group, ended, token, ticket string }
+type requestTexts struct{ fence, turn, queue, group, ended, token, item, ticket string }
 
 func textsOf(req *node.Request, declared bool) (t requestTexts) {
 	var buf [512]byte
@@ -54,13 +55,14 @@ func textsOf(req *node.Request, declared bool) (t requestTexts) {
 		b = append(b, req.Token.String()...)
 	}
 	ends[5] = len(b)
-	b = strconv.AppendInt(b, req.Ticket, 10)
+	b = strconv.AppendInt(append(b, 'a'), req.Ticket, 10)
 	ends[6] = len(b)
 	all, start := string(b), 0
-	for i, part := range [...]*string{&t.fence, &t.turn, &t.queue, &t.group, &t.ended, &t.token, &t.ticket} {
+	for i, part := range [...]*string{&t.fence, &t.turn, &t.queue, &t.group, &t.ended, &t.token, &t.item} {
 		*part = all[start:ends[i]]
 		start = ends[i]
 	}
+	t.ticket = t.item[1:]
 	return t
 }
 

@@ -29,7 +29,7 @@ func TestSideKeysShareTheSlotOfTheirName(t *testing.T) {
 			t.Errorf("the fence of %q is %q", name, fence)
 		}
 		if got, want := textsOf(&node.Request{Name: name, Token: 7, Ticket: -8}, true), (requestTexts{
-			fence, sideKey("turn", name), sideKey("queue", name), sideKey("group", name), sideKey("ended", name), "00000000000000000007", "-8",
+			fence, sideKey("turn", name), sideKey("queue", name), sideKey("group", name), sideKey("ended", name), "00000000000000000007", "a-8", "-8",
 		}); got != want {
 			t.Errorf("the texts of %q are %q, want %q", name, got, want)
 		}

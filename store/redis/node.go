@@ -38,6 +38,12 @@ type Call struct {
 	// reserves some connections for extensions, so that other requests cannot
 	// use up the connections that holders need.
 	Keep bool
+
+	// Batch is what the call has in common with others that may be sent with it
+	// as one, and Item what it is among them; nil if it is sent alone. The first
+	// key is the name, and no two of one batch may have the same.
+	Batch *Batch
+	Item  string
 }
 
 // Node is a node.Node over a Redis server.
@@ -53,6 +59,9 @@ type Node struct {
 	// expected has, for the key of a marker, how that marker began when a
 	// grant was last seen: an *expectation.
 	expected sync.Map
+
+	// batch is the last Batch that was used.
+	batch atomic.Pointer[Batch]
 
 	inbox inbox
 	// sentinels is the address, if it is one of Sentinel; else nil.
@@ -212,6 +221,9 @@ func (r *run) call() (Call, error) {
 		texts = texts[:last]
 	}
 	call.Keys, call.Args = texts[:keys:keys], texts[keys:]
+	if !declared {
+		r.batch(&call, own.item, line)
+	}
 	return call, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
+	"path"
 	"strings"
 )
 
@@ -33,19 +34,21 @@ const include = "--#include "
 func load(name string) *Script { return NewScript(name, whole("lua/"+name+".lua")) }
 
 // whole returns a file with the helpers that it includes.
-func whole(path string) string {
+func whole(file string) string {
 	var text strings.Builder
-	for line := range strings.Lines(read(path)) {
+	for line := range strings.Lines(read(file)) {
 		if helper, found := strings.CutPrefix(strings.TrimLeft(line, " "), include); found {
-			line = whole("lua/lib/" + strings.TrimSuffix(helper, "\n") + ".lua")
+			line = whole(path.Join("lua/lib", strings.TrimSuffix(helper, "\n")+".lua"))
+		} else if strings.HasPrefix(strings.TrimLeft(line, " "), "--") {
+			continue // a comment
 		}
 		text.WriteString(line)
 	}
 	return text.String()
 }
 
-func read(path string) string {
-	text, err := lua.ReadFile(path)
+func read(file string) string {
+	text, err := lua.ReadFile(file)
 	if err != nil {
 		panic(err) // the file is part of this package
 	}

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"io/fs"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -51,7 +52,7 @@ func TestScriptsSayWhatTheyReadAndAnswer(t *testing.T) {
 		for line := range strings.Lines(read(file)) {
 			switch helper, found := strings.CutPrefix(strings.TrimSpace(line), include); {
 			case found:
-				included["lua/lib/"+helper+".lua"] = true
+				included[path.Join("lua/lib", helper+".lua")] = true
 			case body == "" && strings.HasPrefix(line, "--"):
 				header += line
 			default:

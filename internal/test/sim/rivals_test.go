@@ -45,6 +45,7 @@ type rival struct {
 func rivals() []rival {
 	all := []rival{
 		{name: "redis", marks: true, start: func(t *testing.T) (opener, func()) { return ofServer(servertest.Redis(t, 1)[0]) }},
+		{name: "redis in batches", marks: true, start: inBatches},
 		{name: "memory", exact: true, start: alone(func(t *testing.T) (node.Node, error) { return memory.New(nil), nil })},
 		{name: "sqlite", exact: true, rows: true, start: alone(func(t *testing.T) (node.Node, error) {
 			return sqlite.Open(filepath.Join(t.TempDir(), "locks.db"), nil)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,11 +31,11 @@ type conn struct {
 	socket  net.Conn // nil while it is being connected
 	broken  error    // why it is of no use any more
 	pending queue    // the requests without a reply, in the order in which they are sent
-	out     []byte   // what is to be written: the last unwritten requests of the queue
-	spare   []byte   // memory for out
-	unsent  int      // how many requests are in out
-	writing bool     // somebody writes, and goes on while there is something in out
-	heard   uint64   // how many replies have arrived
+	unsent  int      // how many of the last of them are to be written
+	spare   []byte   // memory for what is written
+	writing bool     // somebody writes, and goes on while something is to be written
+	batches batches
+	heard   uint64 // how many replies have arrived
 	timer   *time.Timer
 	armed   time.Duration // when the timer fires; 0 if it does not
 	version int           // of the protocol
@@ -63,27 +64,33 @@ func (c *conn) start(r request) bool {
 	c.pending.push(r)
 	c.arm(r.deadline)
 	if c.socket != nil {
-		c.add(&r)
+		c.unsent++
 		c.flush()
 	}
 	c.mu.Unlock()
 	return true
 }
 
-// add has a request written. The mutex is held.
-func (c *conn) add(r *request) {
-	c.out = r.append(c.out)
+// again has a request that was not executed sent again, behind all others. It
+// returns false if that would be behind a later one. The mutex is held.
+func (c *conn) again(r request) bool {
+	if c.overtaken(&r) {
+		return false
+	}
+	r.heard, r.batch = c.heard, 0
+	c.pending.push(r)
 	c.unsent++
+	return true
 }
 
 // flush writes what is to be written, or has it written. The mutex is held; it
 // is unlocked meanwhile.
 func (c *conn) flush() {
-	if c.writing || len(c.out) == 0 {
+	if c.writing || c.unsent == 0 {
 		return
 	}
 	c.writing = true
-	if c.pending.len() > inPlace || !c.write() || len(c.out) > 0 {
+	if c.pending.len() > inPlace || !c.write() || c.unsent > 0 {
 		select {
 		case c.wake <- struct{}{}:
 		default:
@@ -96,8 +103,8 @@ func (c *conn) flush() {
 // write writes what is to be written. It returns false if the connection is
 // broken. The mutex is held; it is unlocked meanwhile.
 func (c *conn) write() bool {
-	b, socket := c.out, c.socket
-	c.out, c.spare, c.unsent = c.spare[:0], nil, 0
+	b, socket := c.compose(c.spare[:0]), c.socket
+	c.spare = nil
 	c.mu.Unlock()
 	_, err := socket.Write(b)
 	if err != nil {
@@ -117,7 +124,7 @@ func (c *conn) writer() {
 		// written with the rest.
 		runtime.Gosched()
 		c.mu.Lock()
-		for len(c.out) > 0 && c.broken == nil && c.write() {
+		for c.unsent > 0 && c.broken == nil && c.write() {
 		}
 		c.writing = false
 		gone := c.broken != nil
@@ -151,10 +158,8 @@ func (c *conn) run() {
 		return
 	}
 	c.socket, c.version = socket, version
-	c.pending.drop(func(r *request) bool { return r.givenUp })
-	for i := range c.pending.len() {
-		c.add(c.pending.at(i))
-	}
+	c.pending.drop(c.pending.len())
+	c.unsent = c.pending.len()
 	c.flush()
 	c.mu.Unlock()
 	go c.writer()
@@ -184,16 +189,18 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 	}
 	var r request
 	if !reply.Push || confirmed {
+		if n := c.pending.at(0).batch; n > 0 {
+			c.divide(n, reply, err) // unlocks the mutex
+			return true
+		}
 		r = c.pending.pop()
 	}
 	again := !r.givenUp && r.unknownScript(err)
-	if again && c.overtaken(&r) {
-		again, err = false, errOvertaken
-	}
 	if again {
-		r.source, r.heard = true, c.heard
-		c.pending.push(r)
-		c.add(&r)
+		r.source = true
+		if again = c.again(r); !again {
+			err = errOvertaken
+		}
 		c.flush()
 	}
 	c.mu.Unlock()
@@ -360,13 +367,11 @@ func (q *queue) pop() (r request) {
 	return r
 }
 
-// drop removes the requests for which f returns true.
-func (q *queue) drop(f func(r *request) bool) {
-	kept := q.requests[:0]
-	for i := range q.all() {
-		if r := *q.at(i); !f(&r) {
-			kept = append(kept, r)
-		}
-	}
-	q.requests, q.head = kept, 0
+// drop removes those of the last n requests that were given up, and returns the
+// others.
+func (q *queue) drop(n int) []request {
+	first := len(q.requests) - n
+	kept := slices.DeleteFunc(q.requests[first:], func(r request) bool { return r.givenUp })
+	q.requests = q.requests[:first+len(kept)]
+	return kept
 }

@@ -3,8 +3,9 @@
 // already has a client: it brings no dependency, and it is the fastest.
 //
 // Each node has one connection. Requests of many goroutines share it in one
-// pipeline, a request in flight needs no goroutine, and notifications arrive on
-// the same connection. That takes RESP3, which servers have from Redis 6 on.
+// pipeline: those that wait for it together are sent as one call. A request in
+// flight needs no goroutine, and notifications arrive on the same connection. That
+// takes RESP3, which servers have from Redis 6 on.
 //
 // Addresses are redis:// and rediss://. For Sentinel and Cluster use package
 // rueidis or goredis.

@@ -28,6 +28,7 @@ type server struct {
 	listener net.Listener
 	answer   func(command []string) string // "" for no answer
 	conns    atomic.Int32                  // how many connections there were
+	hello    chan struct{}                 // if it is not nil: closed to let clients in
 }
 
 // newServer starts a server. It answers HELLO itself.
@@ -68,11 +69,11 @@ func (s *server) serve(c net.Conn) {
 		answer := "%0\r\n"
 		if command[0] != "HELLO" {
 			answer = s.answer(command)
+		} else if s.hello != nil {
+			<-s.hello
 		}
-		if answer == "hang up" {
-			return
-		}
-		if _, err := c.Write([]byte(answer)); err != nil {
+		answer, last := strings.CutSuffix(answer, "hang up")
+		if _, err := c.Write([]byte(answer)); err != nil || last {
 			return
 		}
 	}
@@ -492,9 +493,15 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 	for i := range time.Duration(20_000) {
 		switch n := rand.IntN(1000); {
 		case n < 2:
-			odd := func(d time.Duration) bool { return d%2 == 1 }
-			q.drop(func(r *request) bool { return odd(r.limit) })
-			want = slices.DeleteFunc(want, odd)
+			last := rand.IntN(q.len() + 1)
+			for i := range q.len() {
+				q.at(i).givenUp = q.at(i).limit%2 == 1
+			}
+			first := len(want) - last
+			want = append(want[:first], slices.DeleteFunc(want[first:], func(d time.Duration) bool { return d%2 == 1 })...)
+			if got := q.drop(last); len(got) != len(want)-first {
+				t.Fatalf("%d of the last %d are left, want %d", len(got), last, len(want)-first)
+			}
 		case n < 400 && len(want) > 0:
 			if got := q.pop(); got.limit != want[0] {
 				t.Fatalf("got %d, want %d", got.limit, want[0])

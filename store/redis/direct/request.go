@@ -22,7 +22,9 @@ type request struct {
 	limit    time.Duration // 0 for none
 	deadline time.Duration // since began; 0 for none
 	heard    uint64        // how many replies had arrived before it was sent
-	givenUp  bool          // nobody waits for it any longer
+	batch    int           // how many requests were sent as one, from this one on; 0 if it was not the first of such
+	alone    bool          // it is not sent as one with others
+	givenUp  bool          // nobody waits for it any longer, and call may be used again
 	silent   time.Duration // then: since began, when the connection is taken for silent
 }
 

@@ -1,0 +1,270 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis"
+	"github.com/redlatch/redlatch/store/redis/direct"
+)
+
+// together opens a node and starts requests before it is connected, so that they
+// wait together and are sent in batches. It returns the answers.
+func together(t testing.TB, address string, reqs ...node.Request) ([]node.Reply, []error) {
+	t.Helper()
+	n, err := direct.Open(address, nil)
+	must(t, err)
+	defer n.Close()
+	replies, errs := make([]node.Reply, len(reqs)), make([]error, len(reqs))
+	var all sync.WaitGroup
+	for i, req := range reqs {
+		if req.TTL == 0 {
+			req.TTL = 10 * time.Second
+		}
+		req.Retention, req.Window = time.Hour, 10*time.Second
+		all.Add(1)
+		n.(node.Starter).Start(req, patience, func(r node.Reply, err error) {
+			replies[i], errs[i] = r, err
+			all.Done()
+		})
+	}
+	all.Wait()
+	return replies, errs
+}
+
+// acquisition is a request for a name by a value.
+func acquisition(name, value string) node.Request {
+	return node.Request{Op: node.OpAcquire, Name: name, Value: value, Token: node.Token(time.Now().UnixMicro())}
+}
+
+// as is a request with another operation.
+func as(op node.Op, req node.Request) node.Request {
+	req.Op = op
+	return req
+}
+
+var scriptRuns = regexp.MustCompile(`cmdstat_eval(?:sha)?:calls=(\d+)`)
+
+// runsOf counts the scripts that a server was sent.
+func runsOf(t testing.TB, s *servertest.Server) (n int) {
+	t.Helper()
+	for _, m := range scriptRuns.FindAllStringSubmatch(s.Do("INFO", "commandstats"), -1) {
+		calls, err := strconv.Atoi(m[1])
+		must(t, err)
+		n += calls
+	}
+	return n
+}
+
+// TestBatchAnswersEachRequestForItself has common requests and others in one batch.
+func TestBatchAnswersEachRequestForItself(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t, 1)[0]
+	s.Do("SET", "held", "another", "PX", "60000")
+	s.Do("RPUSH", "list", "element")
+	s.Do("SET", "redlatch:1:fence:{passed}", (node.Token(time.Now().Add(time.Second).UnixMicro())).String(), "PX", "60000")
+	for _, mine := range []string{"mine/1", "mine/2"} {
+		s.Do("SET", mine, "value", "PX", "60000")
+	}
+	cases := []struct {
+		req  node.Request
+		want node.Status
+	}{
+		{acquisition("free", "value"), node.Granted},
+		{as(node.OpRelease, acquisition("mine/1", "value")), node.Granted},
+		{acquisition("held", "value"), node.Held},
+		{acquisition("list", "value"), node.Foreign},
+		{acquisition("passed", "value"), node.Stale},
+		{as(node.OpExtend, acquisition("mine/2", "value")), node.Granted},
+		{as(node.OpExtend, acquisition("nobody's", "value")), node.Absent},
+		{as(node.OpRelease, acquisition("unknown", "value")), node.Absent},
+		{acquisition("free too", "value"), node.Granted},
+	}
+	var reqs []node.Request
+	for _, c := range cases {
+		reqs = append(reqs, c.req)
+	}
+	before := runsOf(t, s)
+	replies, errs := together(t, s.URL(), reqs...)
+	for i, c := range cases {
+		if errs[i] != nil || replies[i].Status != c.want {
+			t.Errorf("%v of %q is answered %v, %v; want %v", c.req.Op, c.req.Name, replies[i].Status, errs[i], c.want)
+		}
+	}
+	if replies[2].Value != "another" || replies[2].Left <= 0 {
+		t.Errorf("the holder is %q for %v", replies[2].Value, replies[2].Left)
+	}
+	// Once by its digest, which the server did not know, and once by its source.
+	if n := runsOf(t, s) - before; n > 2 {
+		t.Errorf("%d scripts were run for %d requests", n, len(cases))
+	}
+	for name, want := range map[string]string{"free": "value", "free too": "value", "mine/1": "", "held": "another", "passed": ""} {
+		if got := s.Do("GET", name); got != want {
+			t.Errorf("%q has %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestBatchOnAFullServer has acquisitions before and behind requests that a full
+// server executes.
+func TestBatchOnAFullServer(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t, 1)[0]
+	for _, mine := range []string{"mine/1", "mine/2"} {
+		s.Do("SET", mine, "value", "PX", "60000")
+	}
+	together(t, s.URL(), acquisition("known/1", "value"), acquisition("known/2", "value")) // the script
+	s.Do("CONFIG", "SET", "maxmemory", "1")
+	release := as(node.OpRelease, acquisition("mine/1", "value"))
+	release.Token = 0
+	replies, errs := together(t, s.URL(), acquisition("before", "value"), release, as(node.OpExtend, acquisition("mine/2", "value")), acquisition("behind", "value"))
+	for _, i := range []int{0, 3} {
+		var server *redis.ServerError
+		if !errors.As(errs[i], &server) || server.Code != "OOM" || !errors.Is(errs[i], node.ErrUnsent) {
+			t.Errorf("acquisition %d is answered %v, %v; want OOM, and nothing done", i, replies[i], errs[i])
+		}
+	}
+	for _, i := range []int{1, 2} {
+		if errs[i] != nil || replies[i].Status != node.Granted {
+			t.Errorf("request %d is answered %v, %v", i, replies[i], errs[i])
+		}
+	}
+	if got := s.Do("EXISTS", "before", "behind", "mine/1"); got != "0" {
+		t.Errorf("%s keys are there, want none", got)
+	}
+}
+
+// TestBatchWithARightThatIsMissing has a user that may lock only some of the names.
+func TestBatchWithARightThatIsMissing(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t, 1)[0]
+	s.Do(documentedUser(t)...)
+	replies, errs := together(t, asUser(s, "locks:PASSWORD"), acquisition("orders/1", "value"), acquisition("customers/1", "value"), acquisition("orders/2", "value"))
+	for _, i := range []int{0, 2} {
+		if errs[i] != nil || replies[i].Status != node.Granted {
+			t.Errorf("request %d is answered %v, %v", i, replies[i], errs[i])
+		}
+	}
+	var server *redis.ServerError
+	if !errors.As(errs[1], &server) || !server.Forbidden() {
+		t.Errorf("the name outside the pattern is answered %v, %v", replies[1], errs[1])
+	}
+}
+
+func TestBatchOnABusyServer(t *testing.T) {
+	t.Parallel()
+	s := startBusy(t, 1)[0]
+	n, err := direct.Open(s.URL(), nil)
+	must(t, err)
+	defer n.Close()
+	_, _, err = n.(node.Identifier).Identity(t.Context()) // connected before
+	must(t, err)
+	occupy(t, s)
+	ask := func() (errs [8]error) {
+		var all sync.WaitGroup
+		for i := range errs {
+			req := acquisition(fmt.Sprint("busy/", i), "value")
+			req.TTL, req.Retention, req.Window = 10*time.Second, time.Hour, 10*time.Second
+			all.Add(1)
+			n.(node.Starter).Start(req, patience, func(_ node.Reply, err error) {
+				errs[i] = err
+				all.Done()
+			})
+		}
+		all.Wait()
+		return errs
+	}
+	for i, err := range ask() {
+		var server *redis.ServerError
+		if !errors.As(err, &server) || server.Code != "BUSY" || !errors.Is(err, node.ErrUnsent) {
+			t.Errorf("request %d is answered %v, want BUSY", i, err)
+		}
+	}
+	s.Do("SCRIPT", "KILL")
+	eventually(t, patience, func() error { return errors.Join(errorsOf(ask())...) })
+}
+
+func errorsOf(errs [8]error) []error { return errs[:] }
+
+// TestRequestsToAClusterAreSentAlone has a client that takes a Cluster for one
+// server. Its requests for names of several slots are answered all the same.
+func TestRequestsToAClusterAreSentAlone(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t, 1, "--cluster-enabled", "yes")[0]
+	s.Do("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	eventually(t, patience, func() error {
+		if !strings.Contains(s.Do("CLUSTER", "INFO"), "cluster_state:ok") {
+			return errors.New("the cluster is not up yet")
+		}
+		return nil
+	})
+	var reqs []node.Request
+	for i := range 10 {
+		reqs = append(reqs, acquisition(fmt.Sprint("slot/", i), "value"))
+	}
+	replies, errs := together(t, s.URL(), reqs...)
+	for i := range reqs {
+		if errs[i] != nil || replies[i].Status != node.Granted {
+			t.Errorf("request %d is answered %v, %v", i, replies[i], errs[i])
+		}
+	}
+}
+
+// TestThousandGoroutinesInBatches has a thousand goroutines lock forty names over
+// one connection a server, while scripts are forgotten. No two hold a name at once,
+// tokens grow, and what is sent is less than one script a request.
+func TestThousandGoroutinesInBatches(t *testing.T) {
+	t.Parallel()
+	const names, goroutines, pairs = 40, 1000, 3
+	s := servertest.Redis(t, 1)[0]
+	nodes, err := direct.Nodes(s.URL())
+	must(t, err)
+	c := newClient(t, nodes, redlatch.Options{})
+	var held [names]atomic.Int32
+	var last [names]atomic.Uint64
+	var all sync.WaitGroup
+	before := runsOf(t, s)
+	for g := range goroutines {
+		all.Go(func() {
+			for range pairs {
+				i := g % names
+				err := c.Do(context.Background(), fmt.Sprint("name/", i), nil, func(_ context.Context, l *redlatch.Lease) error {
+					if held[i].Add(1) != 1 {
+						t.Errorf("name %d is held twice", i)
+					}
+					if token := uint64(l.Token()); last[i].Swap(token) >= token {
+						t.Errorf("the token of name %d did not grow", i)
+					}
+					held[i].Add(-1)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 5 {
+		time.Sleep(20 * time.Millisecond)
+		s.Do("SCRIPT", "FLUSH")
+	}
+	all.Wait()
+	t.Logf("%d scripts for %d pairs", runsOf(t, s)-before, goroutines*pairs)
+	if runs := runsOf(t, s) - before; runs > goroutines*pairs*2 {
+		t.Errorf("%d scripts were run for %d pairs", runs, goroutines*pairs)
+	}
+	eventually(t, undone, noKeys([]*servertest.Server{s}))
+}
