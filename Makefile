@@ -25,7 +25,9 @@ OURS := ./... ./cmd/...
 
 # The packages whose tests take longest. They begin first: go test begins
 # packages in their order, and takes each once.
-LONGEST := ./store/redis ./cmd/redlatch ./internal/test/sim . ./internal/test/chaos ./fence ./internal/test/explore
+LONGEST := ./store/redis ./cmd/redlatch ./internal/test/sim . ./internal/test/chaos ./store/postgres ./store/mysql ./fence \
+	./internal/runner ./adapters/redsync ./adapters/prom ./internal/test/explore ./store/sqlite \
+	./test/interop/former ./test/interop/scenario ./test/interop/wire ./test/interop/service ./test/browser
 
 .DEFAULT_GOAL := help
 
