@@ -34,6 +34,9 @@ const (
 	clockAge = time.Minute
 	// readFor is for how long a name is read first after its memory was wrong.
 	readFor = time.Second
+	// farFor is for how long all are, after a write came later than the span: the
+	// store is far away, or its clock was set.
+	farFor = 10 * time.Second
 )
 
 // memory is what the node remembers of a store.
@@ -44,6 +47,7 @@ type memory struct {
 	seen Snapshot   // of the last read: the marker, the identity and the clock
 	at   time.Time  // when it was read
 	rows map[string]lastWrite
+	far  time.Time // nothing is recalled before
 	// unused says that the last name which was new to this node had no row. Then
 	// the next one will have none either.
 	unused bool
@@ -84,10 +88,15 @@ func (m *memory) wrote(row Row) {
 	}
 }
 
-// wrong notes that another one has written a row since.
-func (m *memory) wrong(row Row) {
+// wrong notes that a write from memory was refused: another one has written the row
+// since, or else it was late.
+func (m *memory) wrong(row, present Row) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if row.Version == present.Version {
+		m.far = time.Now().Add(farFor)
+		return
+	}
 	m.unused = m.unused && row.Version != ""
 	m.set(row.Name, lastWrite{notBefore: time.Now().Add(readFor)})
 }
@@ -110,7 +119,7 @@ func (m *memory) recall(name string) (s Snapshot, ok bool) {
 	defer m.mu.Unlock()
 	elapsed := time.Since(m.at)
 	last, known := m.rows[name]
-	if elapsed > clockAge || known && last.row.Version == "" || !known && !m.unused {
+	if elapsed > clockAge || time.Now().Before(m.far) || known && last.row.Version == "" || !known && !m.unused {
 		return s, false
 	}
 	m.set(name, lastWrite{})
@@ -145,7 +154,7 @@ func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot,
 		n.sweepSometimes(ctx, req.Name, s)
 	} else {
 		n.memory.read(req.Name, present)
-		n.memory.wrong(s.Row)
+		n.memory.wrong(s.Row, present.Row)
 	}
 	return present, reply, done, nil
 }

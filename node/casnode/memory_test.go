@@ -249,6 +249,22 @@ func answersAsARead(t *testing.T, rng *rand.Rand) int {
 	return s.guesses - s.failed
 }
 
+// TestStoreThatIsFarAwayIsReadFirst has writes arrive later than the span.
+func TestStoreThatIsFarAwayIsReadFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStampTable()
+		s.late = func() { time.Sleep(2 * Span) }
+		n := New(s, nil)
+		begin := time.Now()
+		for i := range 10_000 { // 30 s
+			pair(t, n, fmt.Sprint("job ", i%10))
+		}
+		if most := int(time.Since(begin)/farFor) + 1; s.guesses > most {
+			t.Errorf("%d writes were too late in %v, want %d at most", s.guesses, time.Since(begin), most)
+		}
+	})
+}
+
 // TestMemoryIsUsedOnlyWhereNobodyElseWrites has two nodes take turns. A try that is
 // in vain costs a round trip, so there are few.
 func TestMemoryIsUsedOnlyWhereNobodyElseWrites(t *testing.T) {

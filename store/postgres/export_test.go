@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"strconv"
+	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -52,3 +54,23 @@ func Remove(ctx context.Context, n *Node, between func(), names ...string) error
 
 // Store returns what is under a node.
 func Store(n *Node) casnode.Store { return n.store }
+
+// Execute executes a statement on a connection of a node.
+func Execute(t testing.TB, n *Node, text string) [][][]byte {
+	t.Helper()
+	rows, err := n.store.query(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// Prepared returns how many statements are prepared there.
+func Prepared(t testing.TB, n *Node) int {
+	t.Helper()
+	count, err := strconv.Atoi(string(Execute(t, n, "SELECT count(*) FROM pg_prepared_statements")[0][0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}

@@ -67,6 +67,7 @@ func open(dsn string, opts Options) (*Node, error) {
 	if err != nil {
 		return nil, &node.ConfigError{Field: "dsn", Value: "(hidden)", Bound: "a PostgreSQL connection string: " + plain(err)}
 	}
+	config.AfterConnect = mayPrepare
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("redlatch: postgres: %w", err)
@@ -108,7 +109,10 @@ func newNode(pool *pgxpool.Pool, opts Options) (*Node, error) {
 		opts.Name = fmt.Sprintf("postgres://%s/%s/%s", hostPort(c), url.PathEscape(c.Database), name)
 	}
 	n := &Node{poll: opts.Poll}
-	n.store = &store{pool: pool, name: opts.Name, table: table, channel: channelOf(name)}
+	n.store = &store{pool: pool, name: opts.Name, table: table, channel: channelOf(name), texts: map[kind]statement{}}
+	for _, k := range kinds() {
+		n.store.texts[k] = n.store.statement(k)
+	}
 	n.Node = casnode.New(n.store, &casnode.Options{Requests: int(pool.Config().MaxConns), Poll: opts.Poll})
 	return n, nil
 }

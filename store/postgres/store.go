@@ -23,6 +23,7 @@ type store struct {
 	name    string
 	table   string // quoted
 	channel string
+	texts   map[kind]statement
 }
 
 const (
@@ -47,19 +48,7 @@ const (
 		WHEN 'off' THEN 'local' ELSE current_setting('synchronous_commit') END, true) IS NOT NULL`
 )
 
-// query executes a statement and returns its rows, as text.
-//
-// The statement is one message of the simple protocol, which the server executes
-// when it has all of it. With the extended protocol it also executes one whose
-// Sync never comes, since the client's host vanished, and keeps the transaction
-// open and the row locked until it finds the connection dead: after hours, by
-// default. And nothing is prepared, so nothing is left behind on the session of a
-// pooler.
-//
-// Every literal in a statement is made of letters, digits and the characters of
-// base64, so there is nothing to escape, whatever the session's settings. What a
-// statement returns is numbers, hexadecimal digits and plain text, which no
-// setting of the session changes.
+// query executes a statement on any connection. query, below, says how.
 func (s *store) query(ctx context.Context, text string) ([][][]byte, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -69,6 +58,18 @@ func (s *store) query(ctx context.Context, text string) ([][][]byte, error) {
 	return query(ctx, conn.Conn().PgConn(), text)
 }
 
+// query executes a statement and returns its rows, as text.
+//
+// The statement is one message of the simple protocol, which the server executes
+// when it has all of it. With the extended protocol it also executes one whose
+// Sync never comes, since the client's host vanished, and keeps the transaction
+// open and the row locked until it finds the connection dead: after hours, by
+// default.
+//
+// Every literal in a statement is made of letters, digits and the characters of
+// base64, so there is nothing to escape, whatever the session's settings. What a
+// statement returns is numbers, hexadecimal digits and plain text, which no
+// setting of the session changes.
 func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, error) {
 	results, err := conn.Exec(ctx, text).ReadAll()
 	if err != nil || len(results) == 0 {
@@ -76,6 +77,9 @@ func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, e
 	}
 	return results[0].Rows, nil
 }
+
+// quoted returns a text as a literal.
+func quoted(text string) string { return "'" + text + "'" }
 
 // hexed returns bytes as a literal of type bytea.
 func hexed[T string | []byte](b T) string {
@@ -85,8 +89,7 @@ func hexed[T string | []byte](b T) string {
 var errReplica = errors.New("this server is a replica: give the address of the primary")
 
 func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err error) {
-	rows, err := s.query(ctx, `SELECT `+now+`, `+server+`, l.version, encode(l.state, 'hex'), m.version, encode(m.state, 'hex')
-		FROM (SELECT 1) one LEFT JOIN `+s.table+` l ON l.name = `+hexed(name)+` LEFT JOIN `+s.table+` m ON m.name = ''`)
+	rows, err := s.run(ctx, s.texts[kind{read: true}], hexed(name))
 	switch {
 	case err != nil:
 		return r, explain(err)
@@ -139,12 +142,12 @@ func parseTime(text []byte) (time.Time, error) {
 // A write that is stamped counts from when its statement began, which is before it
 // saw the marker. So the same holds for it.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, error) {
-	return s.write(ctx, s.swap(seen, next, wakes, limit(ctx), false))
+	return s.swap(ctx, seen, next, wakes, false)
 }
 
 // SwapStamped is Swap with one more comparison, and with a stamp in the row.
 func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, casnode.Snapshot, error) {
-	done, err := s.write(ctx, s.swap(seen, next, wakes, limit(ctx), true))
+	done, err := s.swap(ctx, seen, next, wakes, true)
 	if done || err != nil {
 		return done, casnode.Snapshot{}, err
 	}
@@ -155,58 +158,18 @@ func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next cas
 	return false, present, err
 }
 
-// write executes a statement of swap.
-func (s *store) write(ctx context.Context, text string) (bool, error) {
-	rows, err := s.query(ctx, text)
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01") {
+func (s *store) swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string, stamped bool) (bool, error) {
+	k := kind{insert: seen.Row.Version == "", marker: next.Name == casnode.MarkerName, stamped: stamped, wakes: len(wakes) > 0}
+	rows, err := s.run(ctx, s.texts[k], quoted(seen.Server), quoted(seen.Marker.Version), strconv.FormatInt(seen.Now.UnixMicro(), 10),
+		quoted(strconv.FormatInt(limit(ctx).Milliseconds(), 10)), quoted(next.Version), hexed(next.State), hexed(next.Name),
+		quoted(seen.Row.Version), `'{"`+strings.Join(wakes, `","`)+`"}'`)
+	if hasCode(err, "40001") || hasCode(err, "40P01") {
 		return false, nil // another transaction came between: read again
 	}
 	if err != nil {
 		return false, explain(err)
 	}
 	return len(rows) == 1 && string(rows[0][0]) == "1", nil
-}
-
-// swap returns the statement of a Swap, or of a SwapStamped.
-func (s *store) swap(seen casnode.Snapshot, next casnode.Row, wakes []string, limit time.Duration, stamped bool) string {
-	insert, state := seen.Row.Version == "", hexed(next.State)
-	var b strings.Builder
-	now := seen.Now.UnixMicro()
-	fmt.Fprintf(&b, "WITH same AS MATERIALIZED (SELECT %s - %d AS late WHERE %s AND set_config('lock_timeout', '%d', true) IS NOT NULL AND %s = '%s'",
-		began, now, durable, limit.Milliseconds(), server, seen.Server)
-	if stamped {
-		state = "int8send(same.late) || " + state
-		fmt.Fprintf(&b, " AND %s BETWEEN %d AND %d", began, now, now+casnode.Span.Microseconds())
-	}
-	if next.Name != casnode.MarkerName {
-		keep := ""
-		if insert {
-			keep = " FOR KEY SHARE"
-		}
-		fmt.Fprintf(&b, " AND coalesce((SELECT m.version FROM %s m WHERE m.name = ''%s), '') = '%s'", s.table, keep, seen.Marker.Version)
-	}
-	if insert {
-		fmt.Fprintf(&b, `), put AS (INSERT INTO %s (name, version, state) SELECT %s, '%s', %s FROM same
-			ON CONFLICT (name) DO NOTHING RETURNING 1)`, s.table, hexed(next.Name), next.Version, state)
-	} else {
-		fmt.Fprintf(&b, `), put AS (UPDATE %s l SET version = '%s', state = %s FROM same
-			WHERE l.name = %s AND l.version = '%s' RETURNING 1)`,
-			s.table, next.Version, state, hexed(next.Name), seen.Row.Version)
-	}
-	if len(wakes) == 0 {
-		b.WriteString(" SELECT count(*) FROM put")
-		return b.String()
-	}
-	fmt.Fprintf(&b, ", sent AS (SELECT pg_notify('%s', w.message) FROM put, (VALUES ", s.channel)
-	for i, w := range wakes {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("('" + w + "')")
-	}
-	b.WriteString(") w (message)) SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM sent)")
-	return b.String()
 }
 
 // limit is how long a write may wait for the lock of a row: not for longer than
