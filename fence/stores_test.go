@@ -147,8 +147,7 @@ type store struct {
 }
 
 // eachStore runs a test on every guard, and on everything else that follows
-// its rule: a token column, a server behind the middleware. Those that wait for
-// a disk do so together.
+// its rule: a token column, a server behind the middleware.
 func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 	ctx := context.Background()
 	t.Run("gate", func(t *testing.T) {
@@ -161,7 +160,6 @@ func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 	})
 	for _, d := range append(databases, variants...) {
 		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
 			db, table := d.open(t), newTable()
 			guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
 			must(t, err)
@@ -169,7 +167,6 @@ func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 			test(t, store{guard, func(r string) (redlatch.Token, error) { return guard.Highest(ctx, r) }, formerSQL(d.dialect, db, table)})
 		})
 		t.Run("column in "+d.name, func(t *testing.T) {
-			t.Parallel()
 			guard := newColumnGuard(t, d)
 			test(t, store{guard, guard.highest, nil}) // it writes as before
 		})

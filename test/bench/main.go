@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,22 +30,21 @@ func main() {
 	list := flag.Bool("list", false, "list the cells, and run nothing")
 	only := flag.String("only", "", "run the cell with this `id`, or those whose id it matches as a regular expression, to standard output")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "bench [flags] [redis|databases|family|capacity]")
+		fmt.Fprintln(os.Stderr, "bench [flags] [redis|databases|family|capacity]: without a page, all that are in docs/testing/bench")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	page, cells, err := choose(flag.Args(), *only)
-	if err == nil && *list {
-		for _, c := range cells {
-			fmt.Println(c.CellID())
+	plan, err := choose(flag.Args(), *only)
+	for _, p := range plan {
+		if *list {
+			for _, c := range p.cells {
+				fmt.Println(c.CellID())
+			}
+			continue
 		}
-	} else if err == nil {
-		if *only != "" {
-			page.File = ""
-		}
-		err = bench(ctx, page, cells)
+		err = errors.Join(err, p.bench(ctx, *only == ""))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -52,48 +52,59 @@ func main() {
 	}
 }
 
-// choose returns the page that the arguments name, the first one by default, and
-// its cells, or those of them that are asked for.
-func choose(args []string, only string) (page report.Page, cells []measure.Cell, err error) {
-	key := strings.Join(append(args, pages[0].Key)[:max(len(args), 1)], " ")
-	i := slices.IndexFunc(pages, func(p report.Page) bool { return p.Key == key })
-	if i < 0 {
-		return page, nil, fmt.Errorf("no page %q", key)
-	}
-	page, cells = pages[i], pages[i].Cells()
+// planned is a page and those of its cells that are measured.
+type planned struct {
+	report.Page
+	cells []measure.Cell
+}
+
+// choose returns the page that the arguments name, or all that have a file, with
+// the cells that are asked for.
+func choose(args []string, only string) (plan []planned, err error) {
 	match, err := regexp.Compile("^(?:" + cmp.Or(only, ".*") + ")$")
 	if err != nil {
-		return page, nil, fmt.Errorf("-only: %w", err)
+		return nil, fmt.Errorf("-only: %w", err)
 	}
-	cells = slices.DeleteFunc(cells, func(c measure.Cell) bool { return !match.MatchString(c.CellID()) })
-	if len(cells) == 0 {
-		return page, nil, fmt.Errorf("-only %q matches no cell; -list shows them", only)
+	key, known := strings.Join(args, " "), false
+	for _, p := range pages {
+		if key != p.Key && (key != "" || p.File == "") {
+			continue
+		}
+		known = true
+		cells := slices.DeleteFunc(p.Cells(), func(c measure.Cell) bool { return !match.MatchString(c.CellID()) })
+		if len(cells) > 0 {
+			plan = append(plan, planned{p, cells})
+		}
 	}
-	return page, cells, nil
+	if !known {
+		return nil, fmt.Errorf("no page %q", key)
+	}
+	if len(plan) == 0 {
+		return nil, fmt.Errorf("-only %q matches no cell; -list shows them", only)
+	}
+	return plan, nil
 }
 
 // bench measures cells, and writes the page to its file, or to standard output. It
 // returns an error if a cell has no valid result, so that a script that runs the
 // bench sees it.
-func bench(ctx context.Context, page report.Page, cells []measure.Cell) error {
-	var planned time.Duration
-	for _, c := range cells {
-		planned += c.Duration()
+func (p planned) bench(ctx context.Context, whole bool) error {
+	var length time.Duration
+	for _, c := range p.cells {
+		length += c.Duration()
 	}
-	began, machine := time.Now(), report.ThisMachine(page.Programs, page.Modules)
-	bar := screen.NewProgress(os.Stderr, planned.Seconds())
-	results := measure.Run(ctx, cells, func(done time.Duration, what string) { bar.Show(done.Seconds(), what) })
+	began, machine := time.Now(), report.ThisMachine(p.Programs, p.Modules)
+	bar := screen.NewProgress(os.Stderr, length.Seconds())
+	results := measure.Run(ctx, p.cells, func(done time.Duration, what string) { bar.Show(done.Seconds(), what) })
 	bar.End()
 	if ctx.Err() != nil {
 		return errors.New("interrupted; servers and processes are stopped, and nothing is written")
 	}
-	text := page.Markdown(machine, time.Since(began), results)
-	if page.File == "" {
+	text := p.Markdown(machine, time.Since(began), results)
+	if p.File == "" || !whole {
 		fmt.Print(text)
-	} else if err := os.WriteFile(page.File, []byte(text), 0o644); err != nil {
+	} else if err := p.write(text, results); err != nil {
 		return err
-	} else {
-		fmt.Printf("%swritten to %s\n", page.GoalTable(results), page.File)
 	}
 	failed := 0
 	for _, r := range results {
@@ -106,4 +117,16 @@ func bench(ctx context.Context, page report.Page, cells []measure.Cell) error {
 		return fmt.Errorf("%d of %d cells failed", failed, len(results))
 	}
 	return nil
+}
+
+// write writes a page and its picture.
+func (p planned) write(text string, results []*measure.Result) error {
+	err := os.WriteFile(p.File, []byte(text), 0o644)
+	if err == nil && p.Picture != "" {
+		err = os.WriteFile(filepath.Join(filepath.Dir(p.File), p.Picture), []byte(p.SVG(results)), 0o644)
+	}
+	if err == nil {
+		fmt.Printf("%swritten to %s\n", p.BoundTable(results), p.File)
+	}
+	return err
 }

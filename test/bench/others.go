@@ -17,10 +17,10 @@ var databases = report.Page{
 	Modules:  []string{"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql", "cirello.io/pglock"},
 	Tables: []report.Table{
 		{Heading: "## Uncontended pair", Text: "One goroutine locks and releases; the contenders of a database take turns of 100 ms.",
-			Columns: pairColumns, Situations: pair("pair", false, server.Network{}), Contenders: keys(onPostgres, onMariaDB), Nodes: []int{1}},
+			Columns: pairColumns, Situations: pair("pair", server.Network{}), Contenders: keys(onPostgres, onMariaDB), Nodes: []int{1}},
 		{Heading: "## Contended: 16 processes, 1 ms held", Text: contendedText, Columns: contendedColumns, Contenders: keys(onPostgres, onMariaDB), Nodes: []int{1},
-			Situations: contended("contended", 16, time.Millisecond, false, server.Network{})},
-		waitingTable([]int{1}, keys(onPostgres, onMariaDB)),
+			Situations: contended(16, time.Millisecond, false)},
+		waitingTable([]int{1}, "redlatch-postgres pg-advisory shedlock-postgres "+onMariaDB, waiting("waiting", 16)...),
 	},
 	End: "Commands are the statements that the server executed: a transaction that a client begins and commits by itself has two more. " +
 		"The servers do not sync to disk, so the disk is in none of the numbers. Server CPU is that of all processes of the server.",
@@ -32,14 +32,14 @@ const sharedColumns = "hand-overs ×hand-overs rate ×rate least most wait wait-
 // turns is 16 processes in turns, each contender on servers of its own.
 func turns(id string, slots, writeEvery int) []measure.Situation {
 	return []measure.Situation{{ID: id, Work: measure.Processes, Turns: true, Count: 16, Held: time.Millisecond, Slots: slots, WriteEvery: writeEvery,
-		Rounds: 8, For: 2 * time.Second, Warm: 5 * time.Second, Settle: 500 * time.Millisecond}}
+		Rounds: 5, For: 1500 * time.Millisecond, Warm: 2 * time.Second, Settle: 300 * time.Millisecond}}
 }
 
 var family = report.Page{
 	Key: "family", File: "../../docs/testing/bench/family.md", Title: "Slots and readers beside their peers",
-	Text: "What the numbers say is how the rows of a table compare: all its contenders are ready at once, each on servers of its own, and take turns in 8 rounds of 2 s.\n\n" +
+	Text: "What the numbers say is how the rows of a table compare: all its contenders are ready at once, each on servers of its own, and take turns in 5 rounds of 1.5 s.\n\n" +
 		"Each contender asks, holds for 1 ms, releases, and asks again. Contenders are processes with connections of their own. " +
-		"The beginning of every round does not count, nor does a first round, of 5 s. Contenders that were still waiting at the end count with what they had waited. " +
+		"The beginning of every round does not count, nor does a first round. Contenders that were still waiting at the end count with what they had waited. " +
 		"A hand-over is an acquisition by a contender since whose own last release another one has acquired. CPU and commands are for each acquisition, where it is not said otherwise; × is beside redlatch on as many servers, round by round, and of the rounds the median. " +
 		"A hold counts from the moment at which its contender has the lock to the one at which it asks to release it.",
 	Programs: redisServer,

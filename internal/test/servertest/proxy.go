@@ -48,6 +48,10 @@ type parcel struct {
 	at   time.Time
 }
 
+// Sleep is what delays parcels. Who needs a more exact one sets it before the first
+// proxy is opened.
+var Sleep = time.Sleep
+
 // mostParcels is how many may be in flight in one direction of a connection. Then
 // its sender has to wait.
 const mostParcels = 256
@@ -223,7 +227,7 @@ func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
 	go func() {
 		defer p.forget(c)
 		for x := range flight {
-			time.Sleep(time.Until(x.at))
+			Sleep(time.Until(x.at))
 			if _, err := to.Write(x.data); err != nil {
 				return
 			}

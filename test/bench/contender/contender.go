@@ -45,6 +45,12 @@ func (r Release) Do() error {
 type Locker struct {
 	// Lock waits for the lock until ctx ends.
 	Lock func(ctx context.Context, l Lock) (Release, error)
+	// Do locks, calls body and releases, in one call of the client; nil if that
+	// is not what is measured.
+	Do func(ctx context.Context, l Lock, body func()) error
+	// Hold is Lock, and returns what extends the lock as well; nil if the client
+	// cannot.
+	Hold func(ctx context.Context, l Lock) (extend, release Release, err error)
 	// Fork is set if each contender for one name needs a Locker of its own.
 	Fork func() (*Locker, error)
 	// Close closes the connections.
@@ -55,10 +61,12 @@ type Locker struct {
 type Group int
 
 // Ours are contenders whose faults are this project's, Peers those that they are
-// compared with.
+// compared with. Floors exclude nobody: they show what the servers and sockets
+// alone take.
 const (
 	Ours Group = iota
 	Peer
+	Floor
 )
 
 // Contender is a row of tables.
@@ -136,6 +144,12 @@ var onRedis = []*Contender{
 	{Key: "redlatch-goredis", Title: "redlatch over go-redis", Server: server.RedisKind,
 		Note: "go-redis driver, zero options but the TTL",
 		Open: openRedlatch(overGoRedis, plain)},
+	{Key: "redlatch-alone", Title: "redlatch, hand-over off", Server: server.RedisKind,
+		Note: "its own driver, without the hand-over inside a process",
+		Open: openRedlatch(overSockets, alone)},
+	{Key: "redlatch-unwaited", Title: "redlatch, `Do` without waiting", Server: server.RedisKind,
+		Note: "its own driver; `Do` with `NoReleaseWait`",
+		Open: openUnwaited},
 	{Key: "redsync-goredis", Title: "redsync, go-redis", Group: Peer, Server: server.RedisKind, Direct: []string{"set", "setnx"},
 		Note: "redsync's default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but set to heed contexts (`ContextTimeoutEnabled`), without which a frozen server holds it up for seconds",
 		Open: openRedsync(goRedisPool)},
@@ -154,6 +168,12 @@ var onRedis = []*Contender{
 	{Key: "etcd", Title: "etcd concurrency", Group: Peer, Server: server.EtcdKind, Fixed: server.EtcdMembers,
 		Note: "client v3 on a three-member etcd on the same machine, which writes to disk before it answers and agrees on every write: a stronger store than any Redis here; one session for each contender in contended cells, one for the process elsewhere",
 		Open: openEtcd},
+	{Key: "floor-plain", Title: "floor: SET NX PX, compare and delete", Group: Floor, Server: server.RedisKind, Direct: []string{"set"},
+		Note: "raw sockets, one connection to each server, written to all and read until a majority has answered; what the peers send, and nothing is promised",
+		Open: openFloor("return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])", true)},
+	{Key: "floor-scripts", Title: "floor: two empty scripts", Group: Floor, Server: server.RedisKind,
+		Note: "the same with two scripts that do nothing",
+		Open: openFloor("return 1", false)},
 }
 
 // capacity is redlatch with settings of its own.

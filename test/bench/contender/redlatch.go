@@ -42,6 +42,9 @@ func overMariaDB(addresses []string) ([]redlatch.Node, error) {
 
 func plain() redlatch.Options { return redlatch.Options{TTL: TTL} }
 
+// alone is without the hand-over inside a process.
+func alone() redlatch.Options { return plain() }
+
 func guarded() redlatch.Options { return redlatch.Options{TTL: TTL, Guard: redlatch.GuardOn} }
 
 func newRedlatch(nodes dial, options redlatch.Options, addresses []string) (*redlatch.Client, error) {
@@ -65,14 +68,38 @@ func openRedlatch(nodes dial, options func() redlatch.Options) func(context.Cont
 func lockerOf(c *redlatch.Client) *Locker {
 	return &Locker{
 		Lock: func(ctx context.Context, l Lock) (Release, error) {
-			lease, err := c.Lock(ctx, l.Name, &redlatch.LockOptions{Slots: l.Slots, Shared: l.Shared})
+			var options *redlatch.LockOptions
+			if l.Slots > 0 || l.Shared {
+				options = &redlatch.LockOptions{Slots: l.Slots, Shared: l.Shared}
+			}
+			lease, err := c.Lock(ctx, l.Name, options)
 			if err != nil {
 				return nil, err
 			}
 			return lease.Release, nil
 		},
+		Hold: func(ctx context.Context, l Lock) (extend, release Release, err error) {
+			lease, err := c.Lock(ctx, l.Name, &redlatch.LockOptions{Shared: l.Shared})
+			if err != nil {
+				return nil, nil, err
+			}
+			return lease.Extend, lease.Release, nil
+		},
 		Close: func() { c.Close() },
 	}
+}
+
+// openUnwaited has Do return before its release is done.
+func openUnwaited(_ context.Context, addresses []string) (*Locker, error) {
+	c, err := newRedlatch(overSockets, plain(), addresses)
+	if err != nil {
+		return nil, err
+	}
+	l := lockerOf(c)
+	l.Do = func(ctx context.Context, l Lock, body func()) error {
+		return c.Do(ctx, l.Name, &redlatch.LockOptions{NoReleaseWait: true}, func(context.Context, *redlatch.Lease) error { body(); return nil })
+	}
+	return l, nil
 }
 
 // Prepare declares new servers to be new, as an operator does once: the

@@ -16,10 +16,19 @@ type Work int
 const (
 	// Inside is goroutines of this process that lock and release.
 	Inside Work = iota
-	// Processes is processes that want the same name.
+	// Processes is processes that want the same name, a contender each.
 	Processes
 	// Keep is this process, which takes many locks, keeps and releases them.
 	Keep
+	// Extend is this process, which extends one of many readers of a name.
+	Extend
+	// Wait is goroutines that wait for a name that this process holds, and then
+	// have it one after the other.
+	Wait
+	// Once is names that are locked and released once.
+	Once
+	// Freeze is pairs before and after the moment at which a server is frozen.
+	Freeze
 )
 
 // Situation is what contenders are compared in.
@@ -27,24 +36,22 @@ type Situation struct {
 	// ID begins the ids of its cells.
 	ID   string
 	Work Work
-	// Count is how many goroutines, contenders or locks there are; 0 for one.
+	// Count is how many goroutines, contenders, locks or names there are; 0 for
+	// one.
 	Count int
-	// OneName has all goroutines want the same name.
-	OneName bool
+	// OneName has all goroutines want the same name. Apart gives those that
+	// wait a client each, up to mostClients.
+	OneName, Apart bool
 
 	// Held is how long processes hold the lock each time.
 	Held time.Duration
 	// Slots is how many slots the lock has. Without slots, one of WriteEvery
 	// requests is a writer's, and the others are readers'; 0 for all of them.
 	Slots, WriteEvery int
-	// Kept has this process hold the lock all the time: the others only wait.
-	Kept bool
 	// Turns has processes take turns in rounds, each contender on servers of its
 	// own. Otherwise one contender follows the other.
 	Turns bool
 
-	// Frozen has the last server not answer.
-	Frozen  bool
 	Network server.Network
 
 	// Rounds of For are measured; 0 for one. Warm is a round before them that
@@ -55,28 +62,13 @@ type Situation struct {
 
 // together reports whether the contenders of a batch are measured in turns, so
 // that they meet the same disturbances.
-func (s Situation) together() bool { return s.Work == Inside || s.Turns }
+func (s Situation) together() bool { return s.Work == Inside || s.Work == Freeze || s.Turns }
 
 // exclusive reports whether one contender may hold the lock at a time.
 func (s Situation) exclusive() bool { return s.Slots == 0 && s.WriteEvery == 0 }
 
 // own reports whether each contender has a name of its own.
 func (s Situation) own() bool { return s.Work == Inside && !s.OneName }
-
-// With more contenders than mostProcesses, so many of them share a process.
-const (
-	mostProcesses = 128
-	threadsOfMany = 20
-)
-
-// Processes returns how many processes the contenders are in, and how many
-// contenders there are in each.
-func (s Situation) Processes() (processes, threads int) {
-	if s.Count <= mostProcesses {
-		return s.Count, 1
-	}
-	return (s.Count + threadsOfMany - 1) / threadsOfMany, threadsOfMany
-}
 
 // A Cell is one contender in one situation, on a number of servers.
 type Cell struct {
@@ -90,15 +82,19 @@ func (c Cell) CellID() string { return fmt.Sprintf("%s/%d/%s", c.ID, c.Nodes, c.
 
 // Duration returns about how long a cell takes, with connecting and starting.
 func (c Cell) Duration() time.Duration {
-	d := time.Duration(max(c.Rounds, 1))*(c.For+c.Settle) + c.Warm
+	rounds := time.Duration(max(c.Rounds, 1))
+	d := rounds*(c.For+c.Settle+late) + c.Warm + 300*time.Millisecond
 	switch c.Work {
 	case Processes:
-		processes, _ := c.Processes()
-		d += 500*time.Millisecond + time.Duration(processes)*25*time.Millisecond
+		d += rounds*(lead+2*tail) + time.Duration(c.Count)*25*time.Millisecond
 	case Keep:
-		d += contender.TTL
+		d += contender.TTL / 2
+	case Once:
+		d += time.Duration(c.Count) * 40 * time.Microsecond
+	case Freeze:
+		d += rounds * (c.For + time.Second)
 	}
-	return d + 300*time.Millisecond
+	return d
 }
 
 // Batches groups the cells that are measured together. etcd, whose number of
@@ -153,7 +149,10 @@ type Result struct {
 	// PerHandOver is the commands of each hand-over.
 	PerHandOver float64
 
-	Kept Kept
+	Kept   Kept
+	Freeze Freezing
+	// Extensions are how long one took on the server, in nanoseconds.
+	Extensions []float64
 }
 
 // Kept is what it costs to keep many locks, on each server.
@@ -162,11 +161,22 @@ type Kept struct {
 	Acquire, Extend, Release time.Duration
 	// Lock and After are the bytes of a lock while it is kept and after that.
 	Lock, After float64
+	// Drain is how many waiters a second get the lock when it is released, and
+	// DrainCommands the commands of each.
+	Drain, DrainCommands float64
 	// Reads are calls of read(2), a second.
 	Reads float64
-	// Goroutines is how many the client has more, Client its bytes for a lock,
-	// stacks included.
+	// Goroutines is how many the client has more, Client its bytes for a lock or
+	// a waiter, stacks included.
 	Goroutines, Client float64
+}
+
+// Freezing is how long a pair takes before a server is frozen and after that: in
+// each round, in nanoseconds.
+type Freezing struct {
+	// Healthy and After are medians, Mean and First means: First of the first
+	// pairs after the moment, Mean of all before it.
+	Healthy, Mean, First, After []float64
 }
 
 // Rate returns pairs or acquisitions a second, the median of the rounds.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,9 +19,6 @@ const takers = 64
 // keep measures what it costs to keep many locks alive, in a process that does
 // nothing else.
 func (e *entrant) keep(ctx context.Context) error {
-	if err := e.open(ctx); err != nil {
-		return err
-	}
 	// The locks of some contenders end with the context they were asked for with.
 	long, end := context.WithCancel(ctx)
 	defer end()
@@ -38,7 +36,7 @@ func (e *entrant) keep(ctx context.Context) error {
 		return err
 	}
 	goroutines, memory := footprint()
-	taken, err := e.counted(clock.OfSelf, func() error { return all(e.Count, take("orders")) })
+	taken, err := e.counted(func() error { return all(e.Count, take("orders")) })
 	if err != nil {
 		return fmt.Errorf("taking %d locks: %w", e.Count, err)
 	}
@@ -50,12 +48,12 @@ func (e *entrant) keep(ctx context.Context) error {
 	}
 	// In another third each is extended once.
 	length := max(e.For, e.Contender.TTL()/3)
-	kept, err := e.counted(clock.OfSelf, func() error { return sleep(ctx, clock.Now()+int64(length)) })
+	kept, err := e.counted(func() error { return sleep(ctx, clock.Now()+int64(length)) })
 	if err != nil {
 		return err
 	}
 	// A lock that was lost is an error here: to keep the rest costs less.
-	released, err := e.counted(clock.OfSelf, func() error { return all(e.Count, release) })
+	released, err := e.counted(func() error { return all(e.Count, release) })
 	if err != nil {
 		return fmt.Errorf("releasing the locks: %w", err)
 	}
@@ -75,9 +73,19 @@ func (e *entrant) keep(ctx context.Context) error {
 // all calls do for every number below n, some at once.
 func all(n int, do func(i int) error) error {
 	var g errgroup.Group
-	g.SetLimit(takers)
-	for i := range n {
-		g.Go(func() error { return do(i) })
+	var next atomic.Int64
+	for range min(n, takers) {
+		g.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return nil
+				}
+				if err := do(i); err != nil {
+					return err
+				}
+			}
+		})
 	}
 	return g.Wait()
 }

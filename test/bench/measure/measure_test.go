@@ -72,14 +72,6 @@ func TestProcessesContendWithoutOverlapping(t *testing.T) {
 	}
 }
 
-func TestManyContendersShareProcesses(t *testing.T) {
-	t.Parallel()
-	x := run(t, cell(t, "redsync-rueidis", 1, Situation{Work: Processes, Count: 140, For: time.Second}))[0]
-	if x.Rate() == 0 || x.Wait.Count < 140 {
-		t.Fatalf("%d waits of 140 contenders, %v a second", x.Wait.Count, x.Rates)
-	}
-}
-
 func TestAPairIsTwoCommandsOnEachServer(t *testing.T) {
 	t.Parallel()
 	var cells []Cell
@@ -107,19 +99,38 @@ func TestAPairIsTwoCommandsOnEachServer(t *testing.T) {
 
 func TestEverySituationIsMeasured(t *testing.T) {
 	t.Parallel()
-	frozen := contended
-	frozen.Frozen = true
 	r := run(t, cell(t, "redlatch", 1, Situation{ID: "own", Count: 8}), cell(t, "redlatch", 1, Situation{ID: "one name", Count: 8, OneName: true, For: 500 * time.Millisecond}),
-		cell(t, "redlatch", 1, Situation{Work: Processes, Count: 2, Kept: true, Settle: 200 * time.Millisecond, For: 2 * time.Second}),
-		cell(t, "redlatch", 5, Situation{ID: "frozen", Frozen: true}), cell(t, "redlatch", 5, frozen))
-	for i, ok := range []bool{r[0].Rate() > 0, r[1].Wait.Count > 0 && r[1].HandOverRate() > 0, r[2].Commands > 0 && r[2].Rate() > 0, r[3].Pair.Count > 0, r[4].Rate() > 0} {
+		cell(t, "redlatch", 5, Situation{ID: "freeze", Work: Freeze, Rounds: 2}), cell(t, "floor-plain", 5, Situation{ID: "pair"}), cell(t, "floor-scripts", 1, Situation{ID: "pair"}),
+		cell(t, "redlatch-unwaited", 1, Situation{ID: "pair"}), cell(t, "redlatch", 1, Situation{Work: Extend, Count: 20, Rounds: 2}), cell(t, "redlatch", 1, Situation{Work: Once, Count: 1000}))
+	freeze := func(x *Result) bool {
+		f := x.Freeze
+		return len(f.Healthy) == 2 && stats.Median(f.Mean) > 0 && stats.Median(f.First) > 0 && stats.Median(f.After) > 0
+	}
+	for i, ok := range []bool{r[0].Rate() > 0, r[1].Wait.Count > 0 && r[1].HandOverRate() > 0, freeze(r[2]),
+		r[3].Pair.Count > 0 && r[3].Commands > 9, r[4].Pair.Count > 0 && r[4].Commands > 1.9, r[5].Pair.Count > 0 && r[5].Wait.Count == r[5].Pair.Count,
+		stats.Median(r[6].Extensions) > 0 && len(r[6].Rates) == 2 && r[6].Commands >= 1, r[7].Kept.After > 0 && len(r[7].Rates) == 10 && r[7].Commands >= 1} {
 		if !ok {
 			t.Errorf("%s: %+v", r[i].CellID(), r[i])
 		}
 	}
 }
 
-// It runs alone: what the process occupies is measured.
+// They run alone: what the process occupies is measured.
+func TestWaitersAreMeasured(t *testing.T) {
+	s := Situation{Work: Wait, Count: 50, Settle: 500 * time.Millisecond, For: 2 * time.Second}
+	together := cell(t, "redlatch", 1, s)
+	s.Apart = true
+	results := run(t, together, cell(t, "redlatch", 1, s))
+	for _, x := range results {
+		if k := x.Kept; k.Client == 0 || k.Goroutines < 50 || k.Drain == 0 || k.DrainCommands == 0 || x.Commands == 0 || x.Wait.Count != 50 {
+			t.Fatalf("%+v", x)
+		}
+	}
+	if one, each := results[0].Commands, results[1].Commands; each < 5*one {
+		t.Errorf("a waiter sends %v a second beside 49 others of its client, and %v with a client of its own", one, each)
+	}
+}
+
 func TestKeptLocksAreMeasured(t *testing.T) {
 	x := run(t, cell(t, "redlatch", 1, Situation{Work: Keep, Count: 500, For: 3 * time.Second}))[0]
 	k := x.Kept
@@ -357,14 +368,5 @@ func TestTooManyHoldersAreAnErrorOfOursAndShownOfPeers(t *testing.T) {
 	}
 	if err := entrantOf("redlatch", Situation{Count: 2}, t, both).sum(); err != nil {
 		t.Errorf("locks on names of their own do not exclude each other: %v", err)
-	}
-}
-
-func TestThousandContendersAreFiftyProcesses(t *testing.T) {
-	if p, th := (Situation{Count: 1000}).Processes(); p != 50 || th != 20 {
-		t.Errorf("got %d of %d", p, th)
-	}
-	if p, th := (Situation{Count: 128}).Processes(); p != 128 || th != 1 {
-		t.Errorf("got %d of %d", p, th)
 	}
 }

@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -84,6 +83,9 @@ type round struct {
 	allocs    float64
 }
 
+// works are what one process does by itself in a round.
+var works = map[Work]func(*entrant, context.Context) error{Keep: (*entrant).keep, Extend: (*entrant).extend, Wait: (*entrant).wait, Once: (*entrant).once, Freeze: (*entrant).freeze}
+
 // batch measures cells together, on servers of their own.
 func batch(ctx context.Context, cells []Cell) []*Result {
 	backends := map[string]server.Backend{}
@@ -112,10 +114,10 @@ func batch(ctx context.Context, cells []Cell) []*Result {
 		e.backend = backends[where]
 		defer e.close()
 	}
-	switch cells[0].Work {
-	case Keep:
-		each(ctx, entrants, func(e *entrant) error { return e.keep(ctx) })
-	default:
+	if do := works[cells[0].Work]; do != nil {
+		each(ctx, entrants, func(e *entrant) error { return e.open(ctx) })
+		inTurns(ctx, entrants, func(e *entrant) error { return do(e, ctx) })
+	} else {
 		contend(ctx, entrants)
 	}
 	var results []*Result
@@ -172,21 +174,12 @@ func each(ctx context.Context, entrants []*entrant, do func(e *entrant) error) {
 	}
 }
 
-// freeze freezes a server, if the situation asks for it.
-func freeze(entrants []*entrant) {
-	if first := entrants[0]; first.Frozen && first.err == nil {
-		redis, ok := first.backend.(*server.Redis)
-		if !ok {
-			first.err = errors.New("there is no server to freeze")
-			return
-		}
-		first.err = redis.Freeze()
+// counted does something, and counts what it costs servers and clients.
+func (e *entrant) counted(do func() error) (round, error) {
+	cpu := clock.OfSelf
+	if e.team != nil {
+		cpu = e.team.CPU
 	}
-}
-
-// counted does something, and counts what it costs servers and clients. cpu is
-// what clients have used.
-func (e *entrant) counted(cpu func() time.Duration, do func() error) (round, error) {
 	var before, after runtime.MemStats
 	first, err := e.backend.Sample()
 	if err != nil {

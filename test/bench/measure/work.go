@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -32,17 +31,13 @@ const (
 // connections.
 func contend(ctx context.Context, entrants []*entrant) {
 	each(ctx, entrants, func(e *entrant) (err error) {
-		if e.Situation.Kept {
-			err = e.open(ctx)
-		}
-		if err == nil && e.Work == Inside {
+		if e.Work == Inside {
 			e.team, err = worker.Local(e.configs()[0])
-		} else if err == nil {
+		} else {
 			e.team, err = worker.Start(ctx, e.Contender, e.configs())
 		}
 		return err
 	})
-	freeze(entrants)
 	if entrants[0].Warm > 0 {
 		each(ctx, entrants, func(e *entrant) error {
 			_, err := e.round(ctx, 0, e.Warm)
@@ -50,19 +45,25 @@ func contend(ctx context.Context, entrants []*entrant) {
 			return err
 		})
 	}
+	inTurns(ctx, entrants, func(e *entrant) error {
+		r, err := e.round(ctx, e.Settle, e.For)
+		e.rounds = append(e.rounds, r)
+		return err
+	})
+}
+
+// inTurns does something with each entrant in every round; each time another one
+// begins.
+func inTurns(ctx context.Context, entrants []*entrant, do func(e *entrant) error) {
 	for n := range max(entrants[0].Rounds, 1) {
 		from := n % len(entrants)
-		each(ctx, slices.Concat(entrants[from:], entrants[:from]), func(e *entrant) error {
-			r, err := e.round(ctx, e.Settle, e.For)
-			e.rounds = append(e.rounds, r)
-			return err
-		})
+		each(ctx, slices.Concat(entrants[from:], entrants[:from]), do)
 	}
 }
 
-// configs are the processes of a cell: one for each contender, or some in each.
+// configs are the processes of a cell: one for each contender, or one for all.
 func (e *entrant) configs() []worker.Config {
-	processes, threads := e.Processes()
+	processes, threads := e.Count, 1
 	if e.Work == Inside {
 		processes, threads = 1, e.Count
 	}
@@ -70,8 +71,8 @@ func (e *entrant) configs() []worker.Config {
 	for i := range processes {
 		c := worker.Config{
 			Contender: e.Key, Addresses: e.backend.Addresses(),
-			Contenders: min(threads, e.Count-i*threads), First: int32(i * threads),
-			Slots: e.Slots, WriteEvery: e.WriteEvery, Own: e.own(), Frozen: e.Frozen,
+			Contenders: threads, First: int32(i),
+			Slots: e.Slots, WriteEvery: e.WriteEvery, Own: e.own(),
 			HeldMS: int(e.Held.Milliseconds()), TTLMS: int(contender.TTL.Milliseconds()),
 		}
 		if e.exclusive() {
@@ -86,13 +87,6 @@ func (e *entrant) configs() []worker.Config {
 // settle.
 func (e *entrant) round(ctx context.Context, settle, length time.Duration) (round, error) {
 	name := newName()
-	if e.Situation.Kept {
-		release, err := e.locker.Lock(ctx, contender.Lock{Name: name})
-		if err != nil {
-			return round{}, err
-		}
-		defer release.Do()
-	}
 	runtime.GC()
 	if e.Work == Inside {
 		return e.inside(name, length)
@@ -112,7 +106,7 @@ func (e *entrant) round(ctx context.Context, settle, length time.Duration) (roun
 		}
 		run = func() error { return nil }
 	}
-	r, err := e.counted(e.team.CPU, func() error { return errors.Join(run(), sleep(ctx, o.End-int64(tail))) })
+	r, err := e.counted(func() error { return errors.Join(run(), sleep(ctx, o.End-int64(tail))) })
 	if err == nil {
 		err = e.finish(o, &r)
 	}
@@ -120,22 +114,15 @@ func (e *entrant) round(ctx context.Context, settle, length time.Duration) (roun
 		return round{}, err
 	}
 	r.length = time.Duration(r.server.At - max(r.server.Begun, begin))
-	got := r.history.Acquisitions()
 	r.history = r.history.Between(r.server.Begun, r.server.At)
 	r.done = float64(r.history.Acquisitions())
-	if e.Situation.Kept {
-		if got > 0 {
-			return r, fmt.Errorf("EXCLUSION BROKEN: %d waiters got a lock that was held", got)
-		}
-		r.done = float64(e.Count) * r.length.Seconds()
-	}
 	return r, nil
 }
 
 // inside has goroutines contend, and counts all that they do.
 func (e *entrant) inside(name string, length time.Duration) (round, error) {
 	var all round
-	r, err := e.counted(e.team.CPU, func() error {
+	r, err := e.counted(func() error {
 		o := worker.Order{Name: name, End: clock.Now() + int64(length)}
 		if err := e.team.Begin(o); err != nil {
 			return err

@@ -1,5 +1,5 @@
 // Package report makes of results what people read: pages of tables, and a check
-// of the goals.
+// of the bounds.
 package report
 
 import (
@@ -23,7 +23,9 @@ type Page struct {
 	// Modules the libraries.
 	Programs [][2]string
 	Modules  []string
-	Goals    string // a line each; see check
+	Bounds   []Bound
+	Charts   []Chart // if any, in Picture, beside the page
+	Picture  string
 	Tables   []Table
 	// End is what is said after the contenders' settings.
 	End string
@@ -85,8 +87,12 @@ func (p Page) Markdown(m Machine, took time.Duration, results []*measure.Result)
 		fmt.Fprintf(&b, "| %s | %s |\n", line[0], line[1])
 	}
 	fmt.Fprintf(&b, "\nThe whole: `go run . %[1]s` in `test/bench/`. One cell, by the id in its row: `go run . -only ID %[1]s`.\n", p.Key)
-	if goals := p.GoalTable(results); goals != "" {
-		b.WriteString("\n## What must be reached\n\n" + goals)
+	if len(p.Bounds) > 0 {
+		b.WriteString("\n## Targets\n\nWhat redlatch must reach, and what it aims at, each beside the best peer in this run. Unless a row names an option, all options have their defaults: tokens, guard, order and the end of a lease before its deadline are on in every row.\n\n" +
+			p.BoundTable(results))
+	}
+	if p.Picture != "" {
+		fmt.Fprintf(&b, "\n![The figures of some tables as bars](%s)\n", p.Picture)
 	}
 	failures(&b, results)
 	var all []*contender.Contender
@@ -106,7 +112,7 @@ func (p Page) Markdown(m Machine, took time.Duration, results []*measure.Result)
 // write writes a table with a row for each result, if there are any, and returns
 // the contenders in it. A cell that failed says so instead of numbers.
 func (t Table) write(b *strings.Builder, results []*measure.Result) (seen []*contender.Contender) {
-	find := func(id string) *measure.Result {
+	result := func(id string) *measure.Result {
 		if i := slices.IndexFunc(results, func(x *measure.Result) bool { return x.CellID() == id }); i >= 0 {
 			return results[i]
 		}
@@ -115,7 +121,7 @@ func (t Table) write(b *strings.Builder, results []*measure.Result) (seen []*con
 	var head, rows strings.Builder
 	columns := strings.Fields(t.Columns)
 	for _, c := range t.Cells() {
-		x, base := find(c.CellID()), find(fmt.Sprintf("%s/%d/%s", c.ID, c.Nodes, t.Base))
+		x, base := result(c.CellID()), result(fmt.Sprintf("%s/%d/%s", c.ID, c.Nodes, t.Base))
 		if x == nil {
 			continue
 		}

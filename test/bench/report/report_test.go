@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/xml"
 	"strings"
 	"testing"
 	"time"
@@ -10,13 +11,13 @@ import (
 )
 
 var page = Page{
-	Key: "test", Title: "Test", Goals: `
-pair of pair/1/redlatch <= 1.05 × pair/1/redsync-goredis pair/1/redsync-rueidis
-rate of pair/1/redlatch >= 0.5 × pair/1/redsync-goredis pair/1/redsync-rueidis
-jain of pair/1/redlatch >= 0.95
-pair-p99 of pair/1/redlatch <= 0.21ms
-pair of pair/5/redlatch <= 2 × pair/5/redsync-rueidis
-`,
+	Key: "test", Title: "Test", Bounds: []Bound{
+		{Row: "pair", Of: "pair of pair/1/redlatch", Must: "<= 1.05 × pair/1/redsync-goredis pair/1/redsync-rueidis", Aim: "<= 1 × pair/1/redsync-goredis pair/1/redsync-rueidis"},
+		{Row: "rate", Of: "rate of pair/1/redlatch", Must: ">= 0.5 × pair/1/redsync-goredis pair/1/redsync-rueidis"},
+		{Row: "fairness", Of: "jain of pair/1/redlatch", Must: ">= 0.95", Aim: ">= 1"},
+		{Row: "five servers", Of: "pair of pair/5/redlatch", Must: "<= 2 × pair/5/redsync-rueidis"},
+	},
+	Picture: "test.svg", Charts: []Chart{{Title: "Pairs < all", Figure: "pair", Cells: "pair/1"}, {Title: "None", Figure: "pair", Cells: "other/1"}},
 	Tables: []Table{{
 		Heading: "## Pair", Contenders: "redlatch redsync-goredis redsync-rueidis", Base: "redlatch", Nodes: []int{1},
 		Situations: []measure.Situation{{ID: "pair"}},
@@ -36,35 +37,83 @@ func sample(mine time.Duration, jain float64) []*measure.Result {
 	return list
 }
 
-// reached is the last column of each goal.
-func reached(results []*measure.Result) (list []string) {
-	for line := range strings.Lines(page.GoalTable(results)) {
-		columns := strings.Split(line, " | ")
-		list = append(list, strings.TrimSuffix(columns[len(columns)-1], " |\n"))
+// outcomes is whether each bound is met, and whether its aim is reached.
+func outcomes(results []*measure.Result) string {
+	var list []string
+	for _, b := range page.Bounds {
+		v := b.Judge(results)
+		list = append(list, v.Met.String()+"/"+v.Reached.String())
 	}
-	return list[2:]
+	return strings.Join(list, " ")
 }
 
-func TestGoalsAreReachedMissedOrNotMeasured(t *testing.T) {
+func TestBoundsAreMetMissedOrNotMeasured(t *testing.T) {
 	for _, c := range []struct {
 		mine time.Duration
 		jain float64
 		want string
 	}{
-		{105 * time.Microsecond, 0.95, "yes **NO** yes yes –"}, // 100 a second, and the best has 300
-		{106 * time.Microsecond, 0.94, "**NO** **NO** **NO** **NO** –"},
+		{100 * time.Microsecond, 1, "yes/yes **NO**/– yes/yes –/–"}, // 100 a second, and the best has 300
+		{105 * time.Microsecond, 0.95, "yes/**NO** **NO**/– yes/**NO** –/–"},
+		{106 * time.Microsecond, 0.94, "**NO**/**NO** **NO**/– **NO**/**NO** –/–"},
 	} {
-		if got := strings.Join(reached(sample(c.mine, c.jain)), " "); got != c.want {
-			t.Errorf("with %v and %v: got %s; want %s", c.mine, c.jain, got, c.want)
+		if got := outcomes(sample(c.mine, c.jain)); got != c.want {
+			t.Errorf("with %v and %v:\ngot  %s\nwant %s", c.mine, c.jain, got, c.want)
 		}
 	}
 	failed := sample(time.Microsecond, 1)
 	failed[0].Failed = "broken"
-	if got := strings.Join(reached(failed), " "); got != "– – – – –" {
+	if got := outcomes(failed); strings.ContainsAny(got, "ysNO") {
 		t.Errorf("of a cell that failed: %s", got)
 	}
-	if text := page.GoalTable(sample(105*time.Microsecond, 1)); !strings.Contains(text, "| 105 µs, 1.05 × | <= 105 µs, 1.05 × 100 µs of `pair/1/redsync-rueidis` | yes |") {
+	results := sample(105*time.Microsecond, 1)
+	const row = "| pair | 105 µs, 1.05 × | ≤ 1.05 × 100 µs of redsync, rueidis | yes | ≤ 1 × 100 µs of redsync, rueidis | **NO** | `pair/1/redlatch` |"
+	if text := page.BoundTable(results); !strings.Contains(text, row) {
 		t.Errorf("not beside the best of the peers:\n%s", text)
+	}
+}
+
+// Peers that starve some contenders hand over faster: they are no measure.
+func TestUnfairPeersAreNotCompared(t *testing.T) {
+	b := Bound{Of: "rate of pair/1/redlatch", Must: ">= 1 × fair pair/1/redsync-goredis pair/1/redsync-rueidis"}
+	fairest := Bound{Of: "pair of pair/1/redlatch", Must: "<= 1 × fairest pair/1/redsync-goredis pair/1/redsync-rueidis"}
+	results := sample(102*time.Microsecond, 0.96) // redlatch has 100 a second, the peers 300 and 10
+	if v := b.Judge(results); v.Met != Missed {
+		t.Errorf("both peers are fair: %+v", v)
+	}
+	results[1].Jain = 0.94
+	if v := b.Judge(results); v.Met != Met || !strings.Contains(v.Must, "redsync, rueidis") {
+		t.Errorf("the faster peer is not fair: %+v", v)
+	}
+	if v := fairest.Judge(results); v.Met != Missed || !strings.Contains(v.Must, "redsync, rueidis") {
+		t.Errorf("the fairest takes 100 µs: %+v", v)
+	}
+	results[2].Jain = 0.5
+	if v := b.Judge(results); v.Met != Met || !strings.Contains(v.Must, "none is") {
+		t.Errorf("no peer is fair: %+v", v)
+	}
+	if v := fairest.Judge(results); v.Met != Met || !strings.Contains(v.Must, "redsync, go-redis") {
+		t.Errorf("the fairest takes 105 µs: %+v", v)
+	}
+	if v := b.Judge(results[:1]); v.Met != Unknown {
+		t.Errorf("no peer was measured: %+v", v)
+	}
+}
+
+func TestChartsAreBarsOfWhatWasMeasured(t *testing.T) {
+	results := sample(50*time.Microsecond, 1)
+	results[2].Failed = "broken"
+	text := page.SVG(results)
+	if err := xml.Unmarshal([]byte(text), new(struct{})); err != nil {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	for _, want := range []string{">Pairs &lt; all<", ">redlatch<", `width="190" height="14" fill="#0b6e99"`, `width="400" height="14" fill="#9aa5b1"`, ">105 µs<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "rueidis") || strings.Contains(text, "None") {
+		t.Errorf("what was not measured is in\n%s", text)
 	}
 }
 

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/process"
 )
@@ -22,10 +21,7 @@ type Network struct {
 	// Delay is how long it takes to a server and back, each way half of it; 0
 	// for no links. Last is another delay for the last server, if it is set.
 	Delay, Last time.Duration
-	// LoseEvery is how often a link is lost for LoseFor, one after the other; 0
-	// for never. What is sent meanwhile arrives after that, as TCP has it.
-	LoseEvery, LoseFor time.Duration
-	Servers            []string // set by link
+	Servers     []string // set by link
 }
 
 // LinkArgument has the program run links, in place of what it does otherwise.
@@ -67,33 +63,23 @@ func (l *linked) Stop() {
 func RunLinks(in io.Reader, out io.Writer) error {
 	// A goroutine that sleeps keeps a processor of Go's for a while.
 	runtime.GOMAXPROCS(64)
+	servertest.Sleep = exactly
 	var n Network
 	if err := json.NewDecoder(in).Decode(&n); err != nil {
 		return err
 	}
-	var ways []*way
 	var addresses []string
 	for i, server := range n.Servers {
-		delay := n.Delay
-		if i == len(n.Servers)-1 && n.Last > 0 {
-			delay = n.Last
-		}
-		w := &way{server: server, delay: delay / 2}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		p, err := servertest.OpenProxy(server)
 		if err != nil {
 			return err
 		}
-		ways, addresses = append(ways, w), append(addresses, l.Addr().String())
-		go w.accept(l)
-	}
-	if n.LoseEvery > 0 {
-		go func() {
-			for i := 0; ; i++ {
-				time.Sleep(n.LoseEvery)
-				ways[i%len(ways)].lost.Store(clock.Now() + int64(n.LoseFor))
-				time.Sleep(n.LoseFor)
-			}
-		}()
+		way := servertest.Direction{Delay: n.Delay / 2}
+		if i == len(n.Servers)-1 && n.Last > 0 {
+			way.Delay = n.Last / 2
+		}
+		p.Set(servertest.Weather{Requests: way, Replies: way})
+		addresses = append(addresses, p.Addr())
 	}
 	if err := json.NewEncoder(out).Encode(addresses); err != nil {
 		return err
@@ -102,67 +88,11 @@ func RunLinks(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// way is the link to a server.
-type way struct {
-	server string
-	delay  time.Duration
-	lost   atomic.Int64 // until when nothing is delivered
-}
-
-func (w *way) accept(l net.Listener) {
-	for {
-		client, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			server, err := net.Dial("tcp", w.server)
-			if err != nil {
-				client.Close()
-				return
-			}
-			go w.carry(client, server)
-			w.carry(server, client)
-		}()
-	}
-}
-
-// part is what was sent, and when it is to arrive.
-type part struct {
-	due  int64
-	data []byte
-}
-
-// carry passes on what one end sends.
-func (w *way) carry(from, to net.Conn) {
-	parts := make(chan part, 1<<12)
-	defer close(parts)
-	go func() {
-		defer to.Close()
-		for p := range parts {
-			w.await(p.due)
-			to.Write(p.data)
-		}
-	}()
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			parts <- part{clock.Now() + int64(w.delay), append([]byte(nil), buffer[:n]...)}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// await waits until a moment, or until the link is not lost any more. It is exact
-// to some ten microseconds, where a timer of Go's would be a millisecond late.
-func (w *way) await(due int64) {
-	for d := time.Duration(1); d > 0; {
-		if d = clock.Until(max(due, w.lost.Load())); d > 0 {
-			ts := syscall.NsecToTimespec(int64(d))
-			syscall.Nanosleep(&ts, nil)
-		}
+// exactly sleeps, and wakes some ten microseconds late, where a timer of Go's would
+// be a millisecond late.
+func exactly(d time.Duration) {
+	for until := clock.Now() + int64(d); d > 0; d = clock.Until(until) {
+		ts := syscall.NsecToTimespec(int64(d))
+		syscall.Nanosleep(&ts, nil)
 	}
 }

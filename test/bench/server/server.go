@@ -146,6 +146,19 @@ func (r *Redis) Freeze() error {
 	return r.frozen.Freeze()
 }
 
+// Thaw lets the frozen server go on, and waits until it answers.
+func (r *Redis) Thaw() error {
+	if r.frozen == nil {
+		return nil
+	}
+	err := r.frozen.Thaw()
+	if err == nil {
+		_, err = r.frozen.Ask("PING")
+	}
+	r.frozen = nil
+	return err
+}
+
 // sample reads the CPU time of processes, and the counters in between.
 func sample(pids []int, read func(*Sample) error) (Sample, error) {
 	cpu := func() (sum time.Duration) {

@@ -30,6 +30,15 @@ func Summarize(times []time.Duration) Summary {
 	return Summary{len(times), Quantile(times, 0.5), Quantile(times, 0.99), Quantile(times, 1)}
 }
 
+// Mean returns the mean of times in nanoseconds; of none it is 0.
+func Mean(times []time.Duration) float64 {
+	var sum time.Duration
+	for _, t := range times {
+		sum += t
+	}
+	return float64(sum) / float64(max(len(times), 1))
+}
+
 // Median returns the median of numbers; of none it is 0.
 func Median(values []float64) float64 {
 	if len(values) == 0 {

@@ -45,10 +45,8 @@ type Config struct {
 	// HeldMS is how long the lock is held each time, TTLMS its time to live.
 	HeldMS int `json:"held_ms"`
 	TTLMS  int `json:"ttl_ms"`
-	// Own gives each contender a name of its own. Frozen says that a server does
-	// not answer.
-	Own    bool `json:"own,omitempty"`
-	Frozen bool `json:"frozen,omitempty"`
+	// Own gives each contender a name of its own.
+	Own bool `json:"own,omitempty"`
 }
 
 // lock returns a contender's n-th request. A driver in another language computes
@@ -217,33 +215,26 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
 		o.Name = fmt.Sprintf("%s/%d", o.Name, number)
 	}
 	called := clock.Now()
-	for clock.Now() < o.End {
+	for called < o.End {
 		want, write := w.lock(o.Name, number, len(history))
 		r := stats.Request{Contender: number, Write: write, Called: called}
-		release, err := w.lockers[i].Lock(ctx, want)
-		r.Acquired = clock.Now()
+		r, err := w.hold(ctx, w.lockers[i], want, r)
 		if err != nil && ctx.Err() == nil {
-			// It goes on waiting: the time since it first asked counts.
-			errs = append(errs, fmt.Errorf("lock: %w", err))
-			time.Sleep(afterFailure + rand.N(afterFailure))
-			continue
+			errs = append(errs, err)
 		}
-		if err != nil {
+		if !r.Got && ctx.Err() != nil {
 			break
 		}
-		if w.HeldMS > 0 {
-			time.Sleep(time.Duration(w.HeldMS) * time.Millisecond)
-		}
-		r.Got, r.Released = true, clock.Now()
-		if w.Frozen { // some would wait for that server for many seconds
-			err = release.Do()
-		} else {
-			err = release(context.Background())
+		if !r.Got {
+			// It goes on waiting: the time since it first asked counts.
+			time.Sleep(afterFailure + rand.N(afterFailure))
+			if clock.Now() < o.End {
+				continue
+			}
+			break
 		}
 		called = clock.Now()
-		if r.Freed = called; err != nil && ctx.Err() == nil {
-			errs = append(errs, fmt.Errorf("release: %w", err))
-		}
+		r.Freed = called
 		history = append(history, r)
 	}
 	if called < o.End {
@@ -252,4 +243,35 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
 	}
 	w.histories[i] = history
 	return errs
+}
+
+// hold has the lock once, and notes when. The request is passed by value: it
+// would be an allocation otherwise.
+func (w *crew) hold(ctx context.Context, l *contender.Locker, want contender.Lock, r stats.Request) (stats.Request, error) {
+	if l.Do != nil {
+		return w.do(ctx, l, want, r)
+	}
+	release, err := l.Lock(ctx, want)
+	if err != nil {
+		return r, fmt.Errorf("lock: %w", err)
+	}
+	w.held(&r)
+	if err := release(context.Background()); err != nil {
+		return r, fmt.Errorf("release: %w", err)
+	}
+	return r, nil
+}
+
+// do is hold for a client that does it in one call.
+func (w *crew) do(ctx context.Context, l *contender.Locker, want contender.Lock, r stats.Request) (stats.Request, error) {
+	err := l.Do(ctx, want, func() { w.held(&r) })
+	return r, err
+}
+
+func (w *crew) held(r *stats.Request) {
+	r.Got, r.Acquired = true, clock.Now()
+	if w.HeldMS > 0 {
+		time.Sleep(time.Duration(w.HeldMS) * time.Millisecond)
+	}
+	r.Released = clock.Now()
 }
