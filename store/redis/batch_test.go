@@ -31,10 +31,7 @@ func together(t testing.TB, address string, reqs ...node.Request) ([]node.Reply,
 	replies, errs := make([]node.Reply, len(reqs)), make([]error, len(reqs))
 	var all sync.WaitGroup
 	for i, req := range reqs {
-		if req.TTL == 0 {
-			req.TTL = 10 * time.Second
-		}
-		req.Retention, req.Window = time.Hour, 10*time.Second
+		req.TTL, req.Retention, req.Window = time.Hour, 4*time.Hour, time.Hour
 		all.Add(1)
 		n.(node.Starter).Start(req, patience, func(r node.Reply, err error) {
 			replies[i], errs[i] = r, err
@@ -73,11 +70,11 @@ func runsOf(t testing.TB, s *servertest.Server) (n int) {
 func TestBatchAnswersEachRequestForItself(t *testing.T) {
 	t.Parallel()
 	s := servertest.Redis(t, 1)[0]
-	s.Do("SET", "held", "another", "PX", "60000")
+	s.Do("SET", "held", "another", "PX", "3600000")
 	s.Do("RPUSH", "list", "element")
-	s.Do("SET", "redlatch:1:fence:{passed}", (node.Token(time.Now().Add(time.Second).UnixMicro())).String(), "PX", "60000")
+	s.Do("SET", "redlatch:1:fence:{passed}", (node.Token(time.Now().Add(time.Second).UnixMicro())).String(), "PX", "3600000")
 	for _, mine := range []string{"mine/1", "mine/2"} {
-		s.Do("SET", mine, "value", "PX", "60000")
+		s.Do("SET", mine, "value", "PX", "3600000")
 	}
 	cases := []struct {
 		req  node.Request
@@ -118,13 +115,83 @@ func TestBatchAnswersEachRequestForItself(t *testing.T) {
 	}
 }
 
+var commandRuns = regexp.MustCompile(`cmdstat_(time|mget|get|info|set|del|pexpire|pttl|type|z[a-z]+):calls=(\d+)`)
+
+// TestCommonRequestsRunFewCommands counts what the server executes inside scripts,
+// for one request and for sixteen that are sent as one.
+func TestCommonRequestsRunFewCommands(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t, 1)[0]
+	n, err := direct.Open(s.URL(), nil)
+	must(t, err)
+	defer n.Close()
+	guard := &node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Hour, Window: time.Hour, Quarantine: time.Second}
+	do := func(req node.Request) {
+		t.Helper()
+		req.Guard, req.Retention, req.Window = guard, 4*time.Hour, time.Hour
+		if req.Op != node.OpMark {
+			req.TTL = time.Hour
+		}
+		if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+			t.Errorf("%v is answered %v, %v", req.Op, r, err)
+		}
+	}
+	do(node.Request{Op: node.OpMark, Mark: node.MarkFresh})
+	do(acquisition("first", "value")) // by it the client learns the marker
+	executed := func(what func()) string {
+		s.Do("CONFIG", "RESETSTAT")
+		what()
+		counts := map[string]string{}
+		for _, m := range commandRuns.FindAllStringSubmatch(s.Do("INFO", "commandstats"), -1) {
+			counts[m[1]] = m[2]
+		}
+		return fmt.Sprint(counts)
+	}
+	one := acquisition("name", "value")
+	var many []node.Request
+	for i := range 16 {
+		many = append(many, acquisition(fmt.Sprint("many/", i), "value"))
+	}
+	all := func(op node.Op) func() {
+		return func() {
+			t.Helper()
+			var reqs []node.Request
+			for _, req := range many {
+				reqs = append(reqs, as(op, req))
+			}
+			replies, errs := together(t, s.URL(), reqs...)
+			for i := range replies {
+				if errs[i] != nil || replies[i].Status != node.Granted {
+					t.Errorf("%v %d is answered %v, %v", op, i, replies[i], errs[i])
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		what func()
+		want string
+	}{
+		{"acquire", func() { do(one) }, "map[info:1 mget:1 set:2 time:1]"},
+		{"extend", func() { do(as(node.OpExtend, one)) }, "map[info:1 mget:1 pexpire:2 time:1]"},
+		{"release", func() { do(as(node.OpRelease, one)) }, "map[del:1 mget:1 time:1]"},
+		{"16 acquires", all(node.OpAcquire), "map[info:1 mget:1 set:32 time:1]"},
+		{"16 extensions", all(node.OpExtend), "map[info:1 mget:1 pexpire:32 time:1]"},
+		{"16 releases", all(node.OpRelease), "map[del:16 mget:1 time:1]"},
+	} {
+		if got := executed(c.what); got != c.want {
+			t.Errorf("%s: the server executed %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // TestBatchOnAFullServer has acquisitions before and behind requests that a full
 // server executes.
 func TestBatchOnAFullServer(t *testing.T) {
 	t.Parallel()
 	s := servertest.Redis(t, 1)[0]
 	for _, mine := range []string{"mine/1", "mine/2"} {
-		s.Do("SET", mine, "value", "PX", "60000")
+		s.Do("SET", mine, "value", "PX", "3600000")
 	}
 	together(t, s.URL(), acquisition("known/1", "value"), acquisition("known/2", "value")) // the script
 	s.Do("CONFIG", "SET", "maxmemory", "1")
@@ -177,7 +244,7 @@ func TestBatchOnABusyServer(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range errs {
 			req := acquisition(fmt.Sprint("busy/", i), "value")
-			req.TTL, req.Retention, req.Window = 10*time.Second, time.Hour, 10*time.Second
+			req.TTL, req.Retention, req.Window = time.Hour, 4*time.Hour, time.Hour
 			all.Add(1)
 			n.(node.Starter).Start(req, patience, func(_ node.Reply, err error) {
 				errs[i] = err
