@@ -120,6 +120,11 @@ type Reply struct {
 	// fence since: with the release of a failed attempt, or before a repair.
 	HolderToken Token
 
+	// Confirmed says that the tokens of an OpExtend with a Reserve are reserved.
+	// Next is then the lowest Ticket in the node's queue; 0 if nobody waits.
+	Confirmed bool
+	Next      int64
+
 	// Now is the node's clock when it answered.
 	Now time.Time
 

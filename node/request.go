@@ -132,6 +132,14 @@ type Request struct {
 	// the node neither checks nor changes its fence.
 	Token Token
 
+	// Reserve, if it is not 0, has an OpExtend of an exclusive holder also
+	// reserve tokens: Token becomes the holder's, and the fence is raised to
+	// Token+Reserve. The node judges Token as for an OpAcquire, and Token+Reserve
+	// must not be Ahead. If it refuses that, it extends all the same, and the
+	// reply is not Confirmed. A copy of the request is Confirmed too. A node that
+	// may not grant, because of its marker, reserves nothing.
+	Reserve Token
+
 	// Window is how far Token may differ from the node's clock, in either
 	// direction.
 	Window time.Duration

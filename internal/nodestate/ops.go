@@ -46,6 +46,9 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (no
 	if status == node.Reserved && req.Op == node.OpAcquire && s.watch {
 		reply.Left = e.Queue.Lapses.Sub(now)
 	}
+	if s.reserved {
+		reply.Confirmed, reply.Next = true, e.Queue.next()
+	}
 	if status == node.Held {
 		e.Holders.Describe(&reply, req.Share, now)
 	}
@@ -144,6 +147,9 @@ func (e *Entry) extend(req node.Request, s *serving) node.Status {
 		return node.Absent
 	}
 	h.Until, h.Share = s.now.Add(req.TTL), req.Share
+	if req.Reserve > 0 {
+		s.reserved = e.reserve(req, h, s.now)
+	}
 	if req.Token != 0 && e.Fence != 0 {
 		e.keepFence(req, s.now)
 	}
@@ -151,6 +157,23 @@ func (e *Entry) extend(req node.Request, s *serving) node.Status {
 		e.Queue.serve(e.Holders, s)
 	}
 	return node.Granted
+}
+
+// reserve reserves the tokens from the request's on for an exclusive holder, and
+// reports whether they are. They must be above the fence: another may have been
+// granted a token up to there. A copy of the request finds them reserved.
+func (e *Entry) reserve(req node.Request, h *node.Holder, now time.Time) bool {
+	last := req.Token + req.Reserve
+	switch {
+	case h.Mode != node.Exclusive || req.Token == 0:
+		return false
+	case h.Token == req.Token && e.Fence == last:
+		return true
+	case e.judge(req, now) != node.Granted || node.Judge(last, e.Fence, now, req.Window) == node.Ahead:
+		return false
+	}
+	h.Token, e.Fence, e.Floor = req.Token, last, last
+	return true
 }
 
 // missing is the answer to an extension of what is not there: Absent if a repair

@@ -73,7 +73,9 @@ type serving struct {
 	asker string        // the waiter that has just asked, and so need not be notified
 	turn  time.Duration // how long a name is kept for the waiter that was notified
 	wakes []node.Wake
-	watch bool // the asker has to check whether the waiter before it takes the name
+	// reserved says that the tokens of an extension are reserved.
+	reserved bool
+	watch    bool // the asker has to check whether the waiter before it takes the name
 }
 
 func (s *serving) tell(kind node.WakeKind, value string) {
@@ -227,6 +229,14 @@ func (q *Queue) isNext(req node.Request, room node.Room) bool {
 		}
 	}
 	return room.Take(req.Share)
+}
+
+// next returns the ticket of the head, or 0.
+func (q *Queue) next() int64 {
+	if q.empty() {
+		return 0
+	}
+	return q.Waiters[0].Ticket
 }
 
 // first reports whether the value is the head of the queue.

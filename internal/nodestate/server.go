@@ -35,7 +35,7 @@ func Check(req node.Request) error {
 		return fmt.Errorf("operation %d is unknown", req.Op)
 	case req.Op == node.OpMark && (req.Guard == nil || req.Mark > node.MarkNote):
 		return fmt.Errorf("mark %d is unknown, or comes without a guard", req.Mark)
-	case req.Token > node.MaxToken:
+	case req.Token > node.MaxToken || req.Reserve > node.MaxToken-req.Token:
 		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
 	case (req.Op == node.OpComplete || req.Op == node.OpCheck) && (req.Occurrence == "" || len(req.Occurrence) > node.MaxOccurrence):
 		return &node.ConfigError{Field: "Occurrence", Value: req.Occurrence, Bound: fmt.Sprintf("of 1 to %d bytes", node.MaxOccurrence)}
@@ -64,6 +64,13 @@ func (s *Server) ApplyTo(e *Entry, now time.Time, req node.Request) (node.Reply,
 	if req.Guard != nil {
 		if reply, refused := s.refuse(now, req, e); refused {
 			return reply, nil
+		}
+	}
+	if req.Reserve > 0 && req.Guard != nil {
+		grant := req
+		grant.Op = node.OpAcquire
+		if _, refused := s.refuse(now, grant, e); refused {
+			req.Reserve = 0 // what was forgotten here may include higher tokens
 		}
 	}
 	reply, wakes := e.apply(now, req, !s.Silent, s.origin(req))

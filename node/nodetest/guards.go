@@ -61,6 +61,11 @@ var guardClaims = []claim{
 		later := guarded(withName(p.acquire("two", t), p.name+"/other"), ours)
 		later.Epoch = epoch + 1
 		p.expect(node.Quarantined, p.b, later)
+		reserving := guarded(p.reserving("one", t+1, 3), ours)
+		reserving.Epoch = epoch + 1
+		p.reserve(false, reserving)
+		reserving.Epoch = epoch
+		p.reserve(true, reserving)
 
 		// A node that is barred grants to nobody. What is held can be released.
 		mark(node.Misconfigured, node.MarkBar, theirs)

@@ -95,8 +95,8 @@ type claim struct {
 
 // claims returns all claims that a node of the harness's kind must meet.
 func claims(h Harness) []claim {
-	all := slices.Concat(holdClaims, nameClaims, callClaims, tokenClaims, fenceClaims, holderClaims, repairClaims, breakClaims,
-		keepClaims, recordClaims, listClaims, shareClaims, slotClaims, shareQueueClaims, queueClaims)
+	all := slices.Concat(holdClaims, nameClaims, callClaims, tokenClaims, fenceClaims, holderClaims, reserveClaims, repairClaims, breakClaims,
+		keepClaims, recordClaims, listClaims, shareClaims, slotClaims, shareQueueClaims, queueClaims, reserveQueueClaims)
 	if h.KeepsFences {
 		all = append(all, keptFenceClaims...)
 	} else {

@@ -29,6 +29,26 @@ func tokenMutants() []mutant {
 			claims: []string{"a holder that asks again is reported with its last token", "the next holder is reported with its own token"},
 		},
 		{
+			name:   "reserves nothing",
+			do:     rewrite(func(req *node.Request) { req.Reserve = 0 }),
+			claims: []string{"a reserve raises the fence to its last token"},
+		},
+		{
+			name: "confirms every reserve",
+			do: misreport(func(req node.Request, r *node.Reply) {
+				r.Confirmed = req.Reserve > 0 && r.Status == node.Granted
+			}),
+			claims: []string{
+				"a reserve at or below the fence is not confirmed", "a reserve out of the window is not confirmed",
+				"nothing is reserved for a reader, or without a token",
+			},
+		},
+		{
+			name:   "does not show who is first in the queue",
+			do:     misreport(func(_ node.Request, r *node.Reply) { r.Next = 0 }),
+			claims: []string{"a reserve shows the first ticket in the queue"},
+		},
+		{
 			name: "grants the fence's own token again",
 			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)

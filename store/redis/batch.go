@@ -40,7 +40,7 @@ func (r *run) batch(call *Call, ticket, line string) {
 		call.Item = ticket
 	case req.Op == node.OpAcquire:
 		call.Item = "a"
-	case req.Op == node.OpExtend:
+	case req.Op == node.OpExtend && req.Reserve == 0:
 		call.Item = "e"
 	case req.Op == node.OpRelease && !req.Once && req.Keep <= 0 && req.NoRepair <= 0:
 		call.Item = "r"

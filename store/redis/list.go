@@ -196,16 +196,25 @@ func parseLook(r, names []string) (all []node.Listing, rest []string, err error)
 		}
 		l.Waiting = waiting
 		for range named {
-			ticket, err := strconv.ParseFloat(rest[0], 64)
-			if err != nil || !(ticket >= 0 && ticket <= float64(node.MaxToken)) { // nor one that is no number
+			ticket, err := ticketOf(rest[0])
+			if err != nil {
 				return bad("a ticket is no time in microseconds")
 			}
 			// The value is followed by the waiter's inbox.
 			share, value := cutKind(rest[1][:max(strings.LastIndexByte(rest[1], 0), 0)])
-			l.Waiters = append(l.Waiters, node.Waiter{Value: value, Ticket: int64(ticket), Share: share})
+			l.Waiters = append(l.Waiters, node.Waiter{Value: value, Ticket: ticket, Share: share})
 			rest = rest[2:]
 		}
 		all = append(all, l)
 	}
 	return all, rest, nil
+}
+
+// ticketOf reads a ticket, which is a score of a sorted set.
+func ticketOf(score string) (int64, error) {
+	ticket, err := strconv.ParseFloat(score, 64)
+	if err != nil || !(ticket >= 0 && ticket <= float64(node.MaxToken)) { // nor one that is no number
+		return 0, fmt.Errorf("%q is no time in microseconds", score)
+	}
+	return int64(ticket), nil
 }

@@ -192,7 +192,13 @@ func (r *run) call() (Call, error) {
 		defaults = &acquireDefaults
 	case node.OpExtend:
 		call.Script, call.Keep = extendScript, true
-		texts = append(texts, req.Value, token, expected, line, ttl, retention, share)
+		last := ""
+		if req.Reserve > 0 {
+			last = (req.Token + req.Reserve).String()
+		} else {
+			window = ""
+		}
+		texts = append(texts, req.Value, token, expected, line, ttl, retention, share, last, window)
 		defaults = &extendDefaults
 	case node.OpRelease:
 		call.Script = releaseScript
@@ -306,13 +312,14 @@ func asAsked(now string, req *node.Request, marker *expectation) (node.Reply, er
 }
 
 // parseReply reads {status, holder, left ms, fence, now s, now µs, rank, slot,
-// free}, the last of which may be missing. share is what was asked for.
+// free}, the last of which may be missing; or, with a reserve that was confirmed,
+// {…, rank, next ticket}. share is what was asked for.
 func parseReply(r []string, share node.Share) (node.Reply, error) {
 	bad := func(what string) (node.Reply, error) {
 		return node.Reply{}, fmt.Errorf("redlatch: unexpected reply %s: %s", shown(r), what)
 	}
-	if len(r) != 6 && len(r) != 7 && len(r) != 9 {
-		return bad("it must have 6, 7 or 9 parts")
+	if len(r) < 6 || len(r) > 9 {
+		return bad("it must have 6 to 9 parts")
 	}
 	status, ok := statuses[r[0]]
 	if !ok {
@@ -352,6 +359,13 @@ func parseReply(r []string, share node.Share) (node.Reply, error) {
 	if len(r) >= 7 {
 		if reply.Rank, err = strconv.Atoi(r[6]); err != nil || reply.Rank < 0 {
 			return bad("the rank is no number from 0 on")
+		}
+	}
+	if len(r) == 8 {
+		if reply.Confirmed = true; r[7] != "" {
+			if reply.Next, err = ticketOf(r[7]); err != nil {
+				return bad("the ticket is no number")
+			}
 		}
 	}
 	if len(r) == 9 {

@@ -255,6 +255,8 @@ func (d *duel) request() node.Request {
 		if s.one(8) {
 			req.Token = 0 // like a client without tokens, beside clients with tokens
 		}
+	case node.OpExtend:
+		req.Reserve = []node.Token{0, 1, 3}[s.intn(3)]
 	case node.OpYield:
 		req.Wait = true
 	case node.OpRelease:
@@ -349,8 +351,8 @@ func (d *duel) step(req node.Request) bool {
 			d.edges = append(d.edges, edge{d.now.Add(a), took})
 		}
 	}
-	d.log = append(d.log, fmt.Sprintf("%v %v %.32s %v token %d ticket %d wait %v once %v keep %v guard %v: %v", d.now.UnixMicro(), req.Op, req.Value, req.Share,
-		req.Token, req.Ticket, req.Wait, req.Once, req.Keep, req.Guard != nil, real.Status))
+	d.log = append(d.log, fmt.Sprintf("%v %v %.32s %v token %d ticket %d reserve %d wait %v once %v keep %v guard %v: %v", d.now.UnixMicro(), req.Op, req.Value, req.Share,
+		req.Token, req.Ticket, req.Reserve, req.Wait, req.Once, req.Keep, req.Guard != nil, real.Status))
 	if a, b := essence(req, real), essence(req, model); a != b {
 		d.differ("%s says %s, the model %s", d.rival.name, a, b)
 	}
@@ -391,6 +393,9 @@ func essence(req node.Request, r node.Reply) string {
 	}
 	if r.Status != node.Granted && req.Wait {
 		text += fmt.Sprintf(", place %d", r.Rank)
+	}
+	if req.Reserve > 0 {
+		text += fmt.Sprintf(", reserved %v before %d", r.Confirmed, r.Next)
 	}
 	if r.Guard != nil {
 		text += fmt.Sprintf(", list %s of generation %d", r.Guard.Membership, r.Guard.Generation)

@@ -14,11 +14,15 @@
 -- or, on a server that is no part of  ARGV[5]  time to live, ms; 10000 if absent
 -- a Cluster, KEYS[1] and the marker   ARGV[6]  retention of the fence, ms; 3600000 if absent
 -- alone                               ARGV[7]  share; see acquire.lua
---          ARGV[2] to [7] may be absent from some point on
+--                                     ARGV[8]  to reserve tokens from ARGV[2] on: the last of
+--                                              them, 20 digits; else ''
+--                                     ARGV[9]  with ARGV[8]: window of the token, µs
+--          ARGV[2] to [9] may be absent from some point on
 --
 -- Reply: in the common case a number, the server's clock in µs. It means granted,
 -- with the token as the fence. Otherwise {status, holder, left ms, fence, now s, now
--- µs, rank}, all strings, with the rank 0
+-- µs, rank}, all strings, with the rank 0; and if the tokens of ARGV[8] are reserved
+-- {..., next}: the lowest ticket in the queue, or ''
 --   granted   it is ours for the whole time to live; with the guard on, holder is
 --             remark if this server has to be marked; see lib/guard.lua
 --   held      there is no room; holder has it, for as long as left says (-1: no
@@ -33,17 +37,20 @@
 --#include entry
 local value, token, expected, server = ARGV[1], ARGV[2] or '', ARGV[3], ARGV[4] or ''
 local ttl, retention, share = ARGV[5] or '10000', ARGV[6] or '3600000', ARGV[7] or ''
+local last = (ARGV[8] or '') ~= '' and ARGV[8]
 --#include trusted
-if share == '' then
+if share == '' and not last then
   --#include renew
 end
 
-local window, ticket, inbox = 0, nil, ''
+local window, ticket, inbox = tonumber(ARGV[9] or 0), nil, ''
+if fit and from > now then last = false end -- to reserve tokens is to grant them
 --#include engine
 if not e.own then return place() == e.slot and reply('absent') or state() end
 local remark = false
 if not fit then
   --#include guard
+  if last and guard(expected, server, ttl) then last = false end
   local guarded = markerKey and server ~= 'o'
   if marker and (string.sub(marker, membershipFrom, membershipTo) ~= string.sub(expected, membershipFrom, membershipTo)
     or tonumber(ttl) > tonumber(string.match(marker, '^%d+', maxTTLFrom)) + 1) then
@@ -62,6 +69,21 @@ if not downgraded and (e.own.kind ~= e.kind or e.own.slot ~= e.slot) then return
 redis.call('PEXPIRE', fenceKey, retention) -- the first write, also on a full server
 hold(e.slot, e.own.token)
 if downgraded and turn then serve() end
+-- reserve() reserves the tokens from ours to the last. They must be above the fence:
+-- another may have been granted a token up to there. A copy of the request finds
+-- them reserved.
+local function reserve()
+  if e.kind ~= '' or token == '' then return false end
+  if e.own.token == token and e.fence == last then return true end
+  if judge(false) ~= 'granted' then return false end
+  e.token = last
+  if judge(false) == 'ahead' then return false end
+  e.whole, e.fence, e.floor = token, last, last
+  writeFence('PX', retention)
+  return true
+end
+local reserved = last and reserve()
 local r = reply('granted')
+if reserved then r[8] = turn and redis.call('ZRANGE', q.key, 0, 0, 'WITHSCORES')[2] or '' end
 if remark then r[2] = 'remark' end
 return r
