@@ -85,12 +85,13 @@ func (c *Claim) Canonical() Claim {
 			n.lease.acquired = 0
 		}
 	case Releasing, Ending, Gone:
-		if c.inFlight == 0 {
+		if c.inFlight == 0 || c.lease.cause == WasPassed {
 			return Claim{state: Gone, value: c.value}
 		}
 		n.afterAsking()
 		n.forgetAnswers()
 		n.state, n.round, n.listening, n.successor = Gone, Round{}, false, New
+		n.pass = passing{}
 		n.lease = lease{keep: c.lease.keep, repaired: c.lease.repaired}
 		if c.lease.cause == WasDetached {
 			n.lease.cause = WasDetached
@@ -142,6 +143,14 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 	e.whens(c.round.until, c.lease.keep)
 	e.add(int64(c.lease.cause))
 	e.bits(c.lease.repaired)
+	if p := c.pass; p != (passing{}) {
+		e.add(1, int64(p.waiters), int64(p.passes), int64(p.reserve), e.clock(p.before), e.clock(p.lowest))
+		e.bits(p.wanted, p.barred)
+		e.tokens(p.next, p.last, p.token)
+		e.times(p.from, p.since, p.took, p.over)
+	} else {
+		e.add(0)
+	}
 	if w := c.wait; w != (waiting{}) {
 		e.add(1, e.clock(w.came), e.clock(w.ticket), int64(w.rounds), int64(w.missed), int64(w.missing), int64(w.rank), int64(w.holder),
 			int64(w.spent), int64(w.paused))
@@ -176,7 +185,7 @@ func (c *Claim) AppendNodeTo(b []byte, i int, f Frame) []byte {
 	e.bits(m.inFlight, m.released, m.notified, m.unapplied, m.wakes, m.remark, m.lease, c.wait.yielded.Has(i))
 	p, y := &c.partial, &c.yield
 	e.bits(c.round.sent.Has(i), c.round.awaited.Has(i), p.granted.Has(i), p.requested.Has(i), p.notified.Has(i), c.unsure.Has(i))
-	e.bits(y.nodes.Has(i), y.missing.Has(i), y.stale.Has(i), y.ours.Has(i), y.next.Has(i))
+	e.bits(y.nodes.Has(i), y.missing.Has(i), y.stale.Has(i), y.ours.Has(i), y.next.Has(i), c.pass.confirmed.Has(i))
 	e.b = append(e.b, byte(m.holds), byte(m.got), byte(m.status), byte(m.misfit))
 	e.seqs(m.seq)
 	e.share(m.share)

@@ -53,6 +53,6 @@ func TestCanonicalFormHasEveryField(t *testing.T) {
 	}
 	c := Claim{seq: 5}
 	// Parts that are empty are written as such.
-	c.wait.rounds, c.partial.stale, c.yield.tries = 2, 2, 2
+	c.wait.rounds, c.partial.stale, c.yield.tries, c.pass.passes = 2, 2, 2, 2
 	look("Claim", reflect.ValueOf(&c).Elem(), &c)
 }

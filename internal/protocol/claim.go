@@ -107,13 +107,16 @@ type Claim struct {
 	unsure Set
 	// share is what is asked for or held. Its slot changes until the claim has
 	// won.
-	share node.Share
-	nodes [MaxNodes]member
+	share     node.Share
+	listening bool
+	nodes     [MaxNodes]member
 
 	// The requests. seq numbers them. inFlight counts acquisitions and repairs
 	// without an answer.
-	seq      uint32
-	inFlight int32
+	seq       uint32
+	inFlight  int16
+	proposals int8 // rounds of this try so far
+	verdict   Verdict
 
 	// The tokens. floor is what the nodes' fences require in this try. fence is
 	// the highest fence that a node reported and that may be near the others'.
@@ -126,15 +129,13 @@ type Claim struct {
 	earlier  proposals
 	proposed node.Token
 
-	round     Round
-	proposals int32 // rounds of this try so far
-	verdict   Verdict
-	listening bool
+	round Round
 
 	wait    waiting
 	partial partialGrants
 	yield   yielding
 	lease   lease
+	pass    passing
 }
 
 // NewClaim returns a claim for a caller that has just arrived.

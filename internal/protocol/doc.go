@@ -67,6 +67,7 @@
 //	           Release                                        Releasing
 //	           Detach                                         Ending
 //	           any of these, or a Timer, past the deadline    Ending
+//	           Pass, if a quorum has reserved a token         Gone
 //	Releasing  decided                                        Ending
 //	Ending     no acquisition or repair awaits its answer     Gone
 //
@@ -92,7 +93,10 @@
 //   - Attaching resumes a lease that another process acquired, by an extension. A
 //     lease of another process can also be released in New, without attaching.
 //   - Held extends the lease at a third of its time to live, if it is kept alive,
-//     and repairs nodes that lack it (held.go).
+//     and repairs nodes that lack it (held.go). If callers wait in the same
+//     process, an extension also reserves tokens for them, and the lease is passed
+//     on: another claim, its heir, goes on in the same state with the same value
+//     (pass.go).
 //   - Releasing and Ending undo what is left on the nodes, late grants too
 //     (end.go). In Gone a request that will never be answered may still be
 //     executed: the client keeps its release (Leftover).
@@ -128,6 +132,8 @@
 //     (agreed, counts). A claim that has won never moves to another slot: a node
 //     that gave another one is repaired (misplaced), and a value that a late
 //     request of its own could move is given up (mayBeMoved).
+//  10. A lease that was passed on has a token that a quorum had reserved after its
+//     caller came, and the deadline of the lease before it: MayPass, Heir.
 //
 // # Example
 //

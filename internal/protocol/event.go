@@ -41,6 +41,13 @@ const (
 	Release
 	// Detach ends a lease, and leaves the lock on the nodes.
 	Detach
+	// LocalWaiters says how many callers of the same process wait for the lock.
+	LocalWaiters
+	// Pass ends a lease, and has Waiter be the next holder, if Claim.MayPass. The
+	// runner goes on with Claim.Heir.
+	Pass
+	// Bar has the lease not be passed on: another process may know its value.
+	Bar
 )
 
 // Fault says why there is no reply.
@@ -89,8 +96,13 @@ type Event struct {
 
 	Wake node.Wake // Wake
 
-	Config  *Config // Configured
-	Changed bool    // Marked
+	Config *Config // Configured
+	// Changed: a node was marked (Marked), or tokens are to be asked for even if
+	// some are left (LocalWaiters).
+	Changed bool
+
+	Waiters int    // LocalWaiters
+	Waiter  Waiter // Pass
 }
 
 // granted reports that the answer is a grant.

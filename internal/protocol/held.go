@@ -26,11 +26,13 @@ const (
 	WasReleased
 	// WasDetached: by its holder, and the lock stays on the nodes.
 	WasDetached
+	// WasPassed: by its holder, to the next one in the same process.
+	WasPassed
 )
 
 // String returns the cause in words.
 func (c Cause) String() string {
-	return [...]string{"not ended", "expired", "held for its MaxHold", "taken away", "released", "detached"}[c]
+	return [...]string{"not ended", "expired", "held for its MaxHold", "taken away", "released", "detached", "passed on"}[c]
 }
 
 // lease is what a claim keeps while it is held.
@@ -155,6 +157,7 @@ func (c *Claim) settleExtend(v View, out []Effect) []Effect {
 	}
 	switch {
 	case t.Won() && Validity(c.cfg.TTL, now-c.round.Start) > 0:
+		c.takeReserve()
 		// Counted from before the first send, and never moved back.
 		if to := c.round.Start + Validity(c.cfg.TTL, 0); to > c.lease.deadline {
 			c.moveDeadline(to)
@@ -170,6 +173,7 @@ func (c *Claim) settleExtend(v View, out []Effect) []Effect {
 		return c.extend(v, out)
 	}
 	// Retry as often as possible before the deadline.
+	c.pass.wanted = c.pass.wanted || c.pass.reserve > 0
 	c.extendIn(now + max(c.cfg.TTL/30, time.Millisecond))
 	return append(out, Effect{Kind: NotExtended})
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"math"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -45,10 +46,10 @@ type member struct {
 	rank   uint16
 	seq    uint32 // the number of the last acquisition or repair
 	server server // which one granted
-	left   time.Duration
+	left   left
+	holder hash // of the holder's value
 	fence  node.Token
 	now    int64        // its clock, in microseconds
-	holder hash         // of the holder's value
 	free   node.SlotSet // the slots that were free
 }
 
@@ -70,10 +71,26 @@ func (m *member) quarantined() bool {
 	return m.said(node.Quarantined) && !m.remark
 }
 
+// left is a time left in milliseconds, rounded up: that is 49 days at most, and
+// keeps a claim small.
+type left uint32
+
+// forEver is the time left of a key without an expiry.
+const forEver left = math.MaxUint32
+
+func leftOf(d time.Duration) left {
+	if d == node.NoExpiry {
+		return forEver
+	}
+	return left(min((max(d, 0)+time.Millisecond-1)/time.Millisecond, time.Duration(forEver-1)))
+}
+
+func (l left) duration() time.Duration { return time.Duration(l) * time.Millisecond }
+
 // hash is that of a text that is only compared. It keeps a claim small. 0 is no
 // text. If two texts had the same hash, a claim might yield without need, or not
 // count a node.
-type hash uint64
+type hash uint32
 
 func hashOf(text string) hash {
 	if text == "" {
@@ -83,7 +100,7 @@ func hashOf(text string) hash {
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 1099511628211
 	}
-	return hash(max(h, 1))
+	return hash(max(uint32(h)^uint32(h>>32), 1))
 }
 
 // server is which server granted, and by which marker, in little space: 24 bits of
@@ -92,8 +109,7 @@ type server uint32
 
 func serverOf(r *node.Reply) (s server) {
 	if r.Server != "" {
-		n := hashOf(r.Server)
-		s = server(max(uint32(n)^uint32(n>>32), 1<<8)) &^ 0xff
+		s = server(max(hashOf(r.Server), 1<<8)) &^ 0xff
 	}
 	return s | server(epochBits(r.Epoch))
 }

@@ -110,7 +110,7 @@ func (c *Claim) quarantineDelay(v View) time.Duration {
 	for i := range c.cfg.Nodes {
 		switch m := &c.nodes[i]; {
 		case m.quarantined():
-			left = append(left, m.left)
+			left = append(left, m.left.duration())
 		case m.got == Replied && m.status != node.Quarantined && m.status != node.Misconfigured:
 			left = append(left, 0)
 		}

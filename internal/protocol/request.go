@@ -38,6 +38,7 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 	req := c.request(op)
 	if op == node.OpExtend {
 		req.TTL = c.livesFor(v)
+		c.reserve(v, &req)
 	}
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]
@@ -140,7 +141,7 @@ func (c *Claim) see(e *Event) {
 	default:
 		r := &e.Reply
 		m.got, m.status, m.rank, m.wakes, m.left, m.fence, m.now, m.holder, m.server =
-			Replied, r.Status, uint16(min(r.Rank, math.MaxUint16)), r.Wakes, r.Left, r.Fence, r.Now.UnixMicro(), hashOf(r.Value), serverOf(r)
+			Replied, r.Status, uint16(min(r.Rank, math.MaxUint16)), r.Wakes, leftOf(r.Left), r.Fence, r.Now.UnixMicro(), hashOf(r.Value), serverOf(r)
 		m.remark = r.NeedsMark()
 		m.lease = r.Status == node.Held && IsLease(r.Value)
 		m.misfit = e.Misfit
@@ -166,6 +167,7 @@ func (c *Claim) distrust(v View) {
 func (c *Claim) count(v View, e *Event, out []Effect) []Effect {
 	c.see(e)
 	c.distrust(v)
+	c.confirm(e)
 	m := &c.nodes[e.Node]
 	if m.said(node.Granted) && c.countedTwice(e.Node, c.all()) {
 		m.got = Unusable

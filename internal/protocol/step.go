@@ -8,6 +8,9 @@ import "github.com/redlatch/redlatch/node"
 // Handle handles an event and appends its effects to out. What an answer says of
 // its node is recorded in every state.
 func (c *Claim) Handle(v View, e *Event, out []Effect) []Effect {
+	if c.lease.cause == WasPassed {
+		return out // everything is its heir's
+	}
 	switch e.Kind {
 	case Answer:
 		out = c.record(e, out)
@@ -241,6 +244,12 @@ func (c *Claim) stepLease(v View, e *Event, out []Effect) []Effect {
 		return c.release(v, out)
 	case Detach:
 		return c.detach(out)
+	case LocalWaiters:
+		return c.noteWaiters(v, e, out)
+	case Pass:
+		return c.passOn(v, e, out)
+	case Bar:
+		c.pass.barred = true
 	}
 	return out
 }

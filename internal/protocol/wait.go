@@ -153,10 +153,10 @@ func (c *Claim) delay(v View) time.Duration {
 // free lock have asked for it, if nobody else may check.
 func (c *Claim) lookIn(v View, i int) (time.Duration, bool) {
 	m := &c.nodes[i]
-	if m.got != Replied || m.status != node.Reserved || m.left <= 0 {
+	if m.got != Replied || m.status != node.Reserved || m.left == 0 {
 		return 0, false
 	}
-	return m.left + time.Millisecond + v.Random(10*time.Millisecond), true
+	return m.left.duration() + time.Millisecond + v.Random(10*time.Millisecond), true
 }
 
 // random is the delay by which callers without a queue avoid each other.
@@ -215,8 +215,8 @@ func (c *Claim) freeIn() (time.Duration, bool) {
 		switch m := &c.nodes[i]; {
 		case m.got != Replied:
 		case m.status == node.Held || m.status == node.Foreign:
-			if m.left != node.NoExpiry {
-				left = append(left, m.left)
+			if m.left != forEver {
+				left = append(left, m.left.duration())
 			}
 		default:
 			left = append(left, 0)

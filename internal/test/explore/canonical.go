@@ -78,7 +78,7 @@ func (m *machine) frame(s *State) protocol.Frame {
 
 // encode writes the state down. Claim k takes the place of claim k^swap.
 func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClaims]protocol.Claim, swap int) []byte {
-	b := append(p.b[:0], s.dups, s.empty, s.old, s.flush, s.back)
+	b := append(p.b[:0], s.dups, s.empty, s.old, s.flush, s.back, s.left)
 	b = append(b, s.bad...)
 	b = binary.AppendVarint(b, f.Token(m.dead(s, s.top)))
 	b = binary.AppendVarint(b, f.Token(m.dead(s, s.written)))
@@ -94,6 +94,11 @@ func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClai
 			continue
 		}
 		b = append(b, 2, byte(c.extensions), byte(c.downgrades), flags(c.over))
+		if c.came != 0 && c.State() == protocol.New {
+			b = binary.AppendVarint(b, int64(c.came-s.now))
+			b = binary.AppendVarint(b, f.Token(m.dead(s, c.floor)))
+			b = append(b, flags(c.ahead[:]...))
+		}
 		if !c.over && !c.State().IsHeld() {
 			b = append(b, byte(c.rounds))
 			b = binary.AppendVarint(b, f.Token(m.dead(s, c.floor)))
@@ -182,8 +187,8 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 		if h.Until.After(now) {
 			b = append(b, 1+m.place(h.Value, swap), byte(h.Mode), h.Slots, h.Slot)
 			b = binary.AppendVarint(b, int64(h.Until.Sub(now)))
-			if h.Mode != node.Exclusive {
-				b = binary.AppendVarint(b, f.Token(h.Token)) // acquire reads it
+			if h.Mode != node.Exclusive || m.in.Passes {
+				b = binary.AppendVarint(b, f.Token(h.Token)) // acquire, or a reserve, reads it
 			}
 		}
 	}
@@ -276,6 +281,7 @@ func (m *machine) encodeMessage(b []byte, s *State, f protocol.Frame, msg *messa
 		b = binary.AppendVarint(b, int64(s.claims[msg.claim].Since(msg.seq)))
 		b = binary.AppendVarint(b, int64(s.now-msg.sent))
 	}
+	b = binary.AppendVarint(b, int64(msg.req.Reserve))
 	if msg.req.Wait {
 		b = binary.AppendVarint(b, msg.req.Ticket-f.Clock)
 	}
@@ -284,6 +290,8 @@ func (m *machine) encodeMessage(b []byte, s *State, f protocol.Frame, msg *messa
 	}
 	b = binary.AppendVarint(b, int64(msg.req.NoRepair))
 	if r := msg.reply; r != nil {
+		b = append(b, flags(r.Confirmed))
+		b = binary.AppendVarint(b, r.Next-f.Clock)
 		b = append(b, byte(r.Status), byte(r.Rank), byte(r.Share.Mode), r.Share.Slots, r.Share.Slot, byte(r.Free))
 		b = binary.AppendVarint(b, f.Token(r.Fence))
 		b = binary.AppendVarint(b, f.Clock64(r.Now.UnixMicro()))

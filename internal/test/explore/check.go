@@ -38,7 +38,7 @@ func (m *machine) orphaned(s *State) (bad Violation) {
 	for i := range m.in.Servers {
 		holders, waiters := s.holders(i), entry(s.servers[i]).Queue.Waiters
 		for k, cl := range s.claims {
-			if cl == nil || !cl.over || cl.Cause() == protocol.WasDetached || cl.State() == protocol.Releasing {
+			if cl == nil || !cl.over || cl.Cause() == protocol.WasDetached || cl.Cause() == protocol.WasPassed || cl.State() == protocol.Releasing {
 				continue // a claim that is Releasing undoes it when that is over
 			}
 			key := has(holders, cl.Value())

@@ -103,7 +103,7 @@ func TestNoInterleavingBreaksAPromise(t *testing.T) {
 	for _, what := range []string{
 		node.Granted.String(), node.Held.String(), node.Absent.String(), node.Stale.String(), node.Quarantined.String(),
 		"lease", "extension", "repair", "lease that expired", "early expiry", "undo", "duplicate", "restart",
-		"lease beside another", "second slot that was asked for", "downgrade", "notification", "yield",
+		"lease beside another", "second slot that was asked for", "downgrade", "notification", "yield", "pass",
 		"request that was sent again",
 	} {
 		if seen[what] == 0 {

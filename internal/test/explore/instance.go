@@ -63,6 +63,9 @@ type Instance struct {
 	Flushes    int
 	ClocksBack int  // node clocks that are set back, from ahead to as far behind
 	Waits      bool // refused claims wait in queues, and are notified
+	// Passes has the first client's second claim wait behind its first, in the
+	// same process, which passes the lease on to it.
+	Passes bool
 
 	// Fence is where all fences are at first, in microseconds from the nodes'
 	// clocks; 0 for none. Frozen has no time pass.
@@ -161,6 +164,7 @@ func newMachine(in Instance) *machine {
 		if in.Waits {
 			m.cfg[c].Tries = 0
 		}
+		m.cfg[c].KeepAlive = in.Passes && c == 0
 		for try := range MaxTries {
 			v := try
 			if in.SameValue {
@@ -173,7 +177,7 @@ func newMachine(in Instance) *machine {
 	if in.InOrder {
 		m.inOrder = protocol.All(MaxServers)
 	}
-	m.sym = in.Clients == 2 && !m.changes() && !in.Waits && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1] &&
+	m.sym = in.Clients == 2 && !m.changes() && !in.Waits && !in.Passes && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1] &&
 		in.Shares[0] == in.Shares[1] && in.Downgrades[0] == in.Downgrades[1]
 	return m
 }

@@ -83,6 +83,16 @@ func Instances() []Instance {
 		named("in order, a claim that waits leaves no place", false, func(in *Instance) { inOrder(in); places(in) }),
 		named("four nodes", true, func(in *Instance) { in.Servers = 4 }),
 		named("a claim waits, is notified, and yields", false, waits),
+		named("a lease is passed on, to depth 6", true, func(in *Instance) { passes(in); in.Start, in.Depth = holds(0, 1), 6 }),
+		named("a lease is passed on, and a client elsewhere is slow, to depth 5", true, func(in *Instance) {
+			passesLate(in)
+			in.Start, in.Depth = append(passed(), ticks(4)...), 5
+		}),
+		named("a lease is passed on", false, passes),
+		named("the same, and connections break", false, func(in *Instance) { passes(in); in.Breaks = true }),
+		named("the same, and a request is executed twice", false, func(in *Instance) { passes(in); in.Duplicates = 1 }),
+		named("a lease is passed on, and a claim elsewhere waits, to depth 6", true, func(in *Instance) { passesBeside(in); in.Start, in.Depth = holds(0, 1), 6 }),
+		named("a lease is passed on, and a claim elsewhere waits", false, passesBeside),
 		named("a claim that waits leaves no place, to depth 7", true, func(in *Instance) { places(in); in.Depth = 7 }),
 		named("a claim that waits leaves no place", false, places),
 		named("the same, and connections break", false, func(in *Instance) { places(in); in.Breaks = true }),
@@ -106,6 +116,22 @@ func ahead(in *Instance) {
 
 // waits is a claim that waits while the other one holds the lock.
 func waits(in *Instance) { in.TTL, in.Waits, in.Tries = 2, true, [MaxClients]int{2, 2}; in.Depth = 12 }
+
+// passes is a lease that is passed on to a claim in its own process.
+func passes(in *Instance) {
+	in.TTL, in.Passes, in.Tries, in.FencesKept = 4, true, [MaxClients]int{2, 1}, true
+	in.Raise, in.Depth = true, 14
+}
+
+// passesLate is the same, with another client that is slow: its token was chosen
+// when the lease was passed on, four ticks ago.
+func passesLate(in *Instance) {
+	passes(in)
+	in.Window, in.Raise, in.Proposals, in.Depth = 6, false, []int64{0, 2 - 8*ms}, 7
+}
+
+// passesBeside is the same, while a claim of another process waits.
+func passesBeside(in *Instance) { passes(in); in.Waits, in.Depth = true, 13 }
 
 // places is a claim that waits and gives up, while another holds the lock.
 func places(in *Instance) { in.Waits, in.NoGhosts = true, true }

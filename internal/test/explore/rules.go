@@ -69,6 +69,15 @@ func Rules() []Rule {
 		{"a release before the answer, out of order", "release out of order", two(func(in *Instance) { ahead(in); in.InOrder = false }), Orphan},
 		{"what was sent again is not undone", "sent again stays", two(ahead), Orphan},
 		{"what failed is not undone after the release", "failed stays", two(ahead), Orphan},
+		{"a reserve that leaves the fence", "reserve leaves the fence", from(two(passesLate), passed(), ticks(4)), TokenOrder},
+		{"a pass with a token that no quorum has reserved", "reserve by one", from(two(func(in *Instance) { passesLate(in); in.Breaks = true }), holds(0, 1), did(Come, 1),
+			at(Deliver, 0, 0, node.OpExtend), at(Break, 0, 1, node.OpExtend), at(Break, 0, 2, node.OpExtend), did(PassOn, 0), ticks(4)), TokenOrder},
+		{"a pass that begins the time to live anew", "pass moves the deadline", from(two(func(in *Instance) { passesLate(in); in.TTL, in.Proposals = 6, []int64{0} }),
+			holds(0, 1), did(Come, 1), at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend), ticks(1), did(PassOn, 0), ticks(4)), TwoLeases},
+		{"a pass to one that came after the reserve", "pass to a later one", from(two(passesBeside), holds(0, 1), did(Come, 1),
+			at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend), did(Leave, 1), did(Begin, MaxTries)), Overtaken},
+		{"a pass before a waiter elsewhere", "pass before others", from(two(passesBeside), holds(0, 1), did(Begin, MaxTries),
+			at(Deliver, MaxTries, 0, node.OpAcquire), at(Deliver, MaxTries, 1, node.OpAcquire), did(Come, 1)), Overtaken},
 		{"an extension that ends after the lease is acted upon", "late extension", two(extension), Revived},
 	}
 	return append(all, sharingRules()...)
@@ -105,6 +114,19 @@ func holds(a, b int) []Step {
 func holdsWith(token int64) []Step {
 	steps := holds(0, 1)
 	steps[0].Token = token
+	return steps
+}
+
+// passed is how it comes to hold the lock, and passes it on.
+func passed() []Step {
+	return slices.Concat(holds(0, 1), did(Come, 1), at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend), did(PassOn, 0))
+}
+
+// ticks has time pass.
+func ticks(n int) (steps []Step) {
+	for range n {
+		steps = append(steps, did(TimePasses, 0)...)
+	}
 	return steps
 }
 

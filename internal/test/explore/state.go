@@ -34,6 +34,7 @@ type State struct {
 	// What is left of the instance's bounds.
 	dups, empty, old, flush, back uint8
 	restarts                      uint8
+	left                          uint8             // Passes: how many have left
 	trusts                        [MaxClients]uint8 // CachedMarker: servers that granted
 	// epochs is the highest epoch of each server that a client knows of.
 	epochs [MaxClients][MaxServers]uint8
@@ -48,6 +49,11 @@ type claim struct {
 	downgrades int
 	floor      node.Token // top, when the round began; for a reader, written
 	asked      node.Token // the token of the round
+
+	// Of a claim that waits in its process: when it came, and which claims were in
+	// the queues of a quorum then.
+	came  protocol.Instant
+	ahead [maxClaims]bool
 }
 
 // message is a request in flight to a server.
@@ -82,6 +88,7 @@ const (
 	Orphan        Violation = "an orphaned key"
 	Revived       Violation = "a claim that is over asks for the lock"
 	Unrepaired    Violation = "a valid lease that is refused its repair"
+	Overtaken     Violation = "a waiter elsewhere that came earlier is overtaken"
 	OrphanedPlace Violation = "an orphaned place in a queue"
 )
 

@@ -16,6 +16,9 @@ const (
 	Extend     Kind = "WHO asks all nodes to extend"
 	Downgrade  Kind = "WHO becomes a reader, and asks all nodes to extend"
 	Release    Kind = "WHO releases the lock"
+	Come       Kind = "WHO comes, and waits in its process"
+	PassOn     Kind = "WHO passes the lease on"
+	Leave      Kind = "WHO leaves, and waits no longer"
 	Deliver    Kind = "NODE executes WHO's OP: SAID"
 	Lose       Kind = "NODE executes WHO's OP: SAID, and the answer is lost"
 	Delay      Kind = "NODE executes WHO's OP: SAID, and the answer is late"
@@ -98,7 +101,12 @@ func (m *machine) choices(s *State, c int, do doer) {
 	act := func(kind Kind, event protocol.EventKind) {
 		do(Step{Kind: kind, Claim: k}, func(s *State) { m.handle(s, k, protocol.Event{Kind: event}) })
 	}
+	if m.in.Passes && c == 0 {
+		m.passes(s, k, do)
+	}
 	switch cl := s.claims[k]; {
+	case cl != nil && cl.State() == protocol.New:
+		act(Begin, protocol.Begin)
 	case cl == nil:
 		do(Step{Kind: Begin, Claim: k}, func(s *State) {
 			s.claims[k] = &claim{Claim: protocol.NewClaim(view{m, s, c}, m.cfg[c], m.values[k])}
@@ -174,6 +182,9 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect) {
 			}
 		case protocol.Extended:
 			m.seen["extension"]++
+			if k == 0 && cl.WantsReserve(view{m, s, 0}) {
+				m.handle(s, k, protocol.Event{Kind: protocol.LocalWaiters, Waiters: 1})
+			}
 		case protocol.Repaired:
 			m.seen["repair"]++
 		case protocol.YieldOver:

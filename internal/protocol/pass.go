@@ -1,0 +1,203 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file passes a lease on inside a process, without asking the nodes. The
+// claim, with its value and its keys, goes from one caller to the next; each of
+// them has a token of its own. The nodes have reserved these tokens before: see
+// confirm. docs/algorithm.md, section 9, has the argument.
+
+const (
+	// MaxReserve is how many tokens are reserved at a time.
+	MaxReserve = 64
+	// maxPasses and passTime are how often, and for how long, a lock is passed on
+	// before the nodes are asked again: others may not be in a queue.
+	maxPasses = 64
+	passTime  = 100 * time.Millisecond
+)
+
+// passing is what a lease knows about the callers that wait for it in its own
+// process, and about the passes before it.
+type passing struct {
+	// What a quorum has reserved: the tokens that are left, none if next is above
+	// last; the time before that round was sent; and the lowest ticket that these
+	// nodes had in their queues, 0 for none.
+	next, last node.Token
+	from       Instant
+	before     int64
+	took, over Instant // how long that round took, and when it was over
+
+	// What the extension in flight is to reserve: so many tokens above token. The
+	// nodes that have done so, and the lowest ticket in their queues, 0 for none.
+	token, reserve node.Token
+	confirmed      Set
+	lowest         int64
+
+	waiters int32 // how many wait
+	wanted  bool  // some came since tokens were last asked for
+	barred  bool  // it must not be passed on
+
+	passes int32
+	since  Instant // the first pass
+}
+
+// Waiter is a caller in the same process that waits for the lock.
+type Waiter struct {
+	Came   Instant // when it came
+	Ticket int64   // its place in the nodes' queues; 0 if it has none
+	Config *Config // what it asks for
+}
+
+// Ticket returns the claim's place in the nodes' queues; 0 if it has none yet.
+func (c *Claim) Ticket() int64 { return c.wait.ticket }
+
+// Config returns the configuration of the claim.
+func (c *Claim) Config() *Config { return &c.cfg }
+
+// CanPass reports whether a lease of this kind may be passed on at all.
+func (c *Claim) CanPass() bool {
+	return c.state.IsHeld() && c.cfg.KeepAlive && c.cfg.Keep == 0 && c.share.Mode == node.Exclusive && !c.pass.barred
+}
+
+// MayPass reports whether the lease may be passed on to a waiter now. It must
+// have come before the nodes were asked to reserve its token, so that no lease
+// that was acquired before it came has a higher one. Nobody may be before it in
+// a node's queue. And the lease must be worth having: an extension in flight, or
+// the next one, may fail.
+func (c *Claim) MayPass(v View, w Waiter) bool {
+	p := &c.pass
+	return c.fitsWaiter(v, w) && p.next <= p.last && p.last != 0 && w.Came < p.from &&
+		(p.before == 0 || w.Ticket < p.before) && c.lease.deadline-v.Now() >= c.cfg.TTL/2
+}
+
+// MayPassSoon reports whether the extension in flight reserves a token for a
+// waiter, or one could: it takes no longer than a release, and the next holder
+// need not ask.
+func (c *Claim) MayPassSoon(v View, w Waiter) (inFlight, could bool) {
+	if !c.fitsWaiter(v, w) || v.Now() >= c.lease.deadline {
+		return false, false
+	}
+	return c.state == Extending && c.pass.reserve > 0 && w.Came < c.round.Start, c.state == Held
+}
+
+// fitsWaiter reports whether the lease is one that may be passed on to a waiter,
+// tokens aside.
+func (c *Claim) fitsWaiter(v View, w Waiter) bool {
+	return c.CanPass() && c.lease.deadline < c.HoldUntil() && !c.PassLimit(v) && w.Ticket != 0 && c.cfg.PassesTo(w.Config)
+}
+
+// PassesTo reports whether a lease is what another caller asks for.
+func (cfg *Config) PassesTo(w *Config) bool {
+	return cfg.Nodes == w.Nodes && cfg.TTL == w.TTL && cfg.Window == w.Window && cfg.Limit == w.Limit &&
+		cfg.KeepAlive == w.KeepAlive && cfg.Keep == w.Keep && cfg.Share == w.Share && cfg.MaxHold == w.MaxHold
+}
+
+// PassLimit reports that the lease was passed on so often, or for so long, that
+// the nodes have to be asked.
+func (c *Claim) PassLimit(v View) bool {
+	p := &c.pass
+	return p.passes > 0 && (p.passes >= maxPasses || v.Now()-p.since >= passTime)
+}
+
+// noteWaiters records how many callers wait in the process, and asks the nodes to
+// reserve tokens for them if it is time to.
+func (c *Claim) noteWaiters(v View, e *Event, out []Effect) []Effect {
+	c.pass.waiters, c.pass.wanted = int32(e.Waiters), e.Waiters > 0
+	if !(e.Changed && c.mayReserve(v)) && !c.WantsReserve(v) {
+		return out
+	}
+	return c.extend(v, out)
+}
+
+// WantsReserve reports whether the nodes are to be asked for more tokens now:
+// some callers came since they were asked last, and no extension is in flight.
+// The later it is, the more callers are confirmed by one round. So it is when the
+// last token was used; or, if that leaves the holders enough to do, so early that
+// the next waiters are confirmed while these are served.
+func (c *Claim) WantsReserve(v View) bool {
+	p := &c.pass
+	if !c.mayReserve(v) {
+		return false
+	}
+	left := Instant(p.last + 1 - p.next)
+	if p.last == 0 || left == 0 {
+		return true
+	}
+	all := Instant(p.last - p.token)
+	each := (v.Now() - p.over) / max(all-left, 1) // how long a holder has it
+	return each*all >= p.took && each*left <= p.took
+}
+
+// mayReserve reports whether the nodes may be asked for more tokens.
+func (c *Claim) mayReserve(v View) bool {
+	return c.pass.wanted && c.state == Held && c.CanPass() && v.Now() < c.lease.deadline && !c.PassLimit(v)
+}
+
+// Elsewhere reports whether the nodes that reserved tokens last had somebody in
+// their queues.
+func (c *Claim) Elsewhere() bool { return c.pass.before != 0 }
+
+// reserve has an extension reserve tokens, if waiters came since the last one
+// was sent.
+func (c *Claim) reserve(v View, req *node.Request) {
+	p := &c.pass
+	p.token, p.reserve, p.confirmed, p.lowest = 0, 0, 0, 0
+	if p.wanted && c.CanPass() {
+		p.wanted = false
+		p.token, p.reserve = v.Token(max(c.token, p.last)+1), node.Token(min(p.waiters, MaxReserve))
+		req.Token, req.Reserve = p.token, p.reserve
+	}
+}
+
+// confirm counts a node that has reserved the tokens of the extension in flight.
+func (c *Claim) confirm(e *Event) {
+	p := &c.pass
+	if c.round.Op != node.OpExtend || !e.granted() || !e.Reply.Confirmed || p.reserve == 0 {
+		return
+	}
+	p.confirmed |= Of(e.Node)
+	if next := e.Reply.Next; next != 0 && (p.lowest == 0 || next < p.lowest) {
+		p.lowest = next
+	}
+}
+
+// takeReserve takes the tokens that a quorum has reserved. Those of an earlier
+// reserve that are left are never used.
+func (c *Claim) takeReserve() {
+	p := &c.pass
+	if p.reserve == 0 || p.confirmed.Count() < Quorum(c.cfg.Nodes) {
+		return
+	}
+	p.next, p.last, p.from, p.before = p.token+1, p.token+p.reserve, c.round.Start, p.lowest
+	p.took, p.over = c.round.Elapsed(), c.round.End
+}
+
+// passOn ends the lease. Heir is the one that begins.
+func (c *Claim) passOn(v View, e *Event, out []Effect) []Effect {
+	if !c.MayPass(v, e.Waiter) {
+		return out
+	}
+	c.successor = c.state
+	c.state, c.lease.cause, c.verdict = Gone, WasPassed, IsFree
+	return append(out, Effect{Kind: Ended})
+}
+
+// Heir returns the lease that begins when this one was passed on, at the same
+// moment. All requests in flight are now its own.
+func (c *Claim) Heir(v View) Claim {
+	n := *c
+	p := &n.pass
+	n.state, n.lease.cause, n.verdict = c.successor, NotEnded, NoVerdict
+	n.token = p.next
+	p.next++
+	if p.passes++; p.passes == 1 {
+		p.since = v.Now()
+	}
+	n.lease.acquired = v.Now()
+	n.wait.rounds = 0
+	return n
+}
