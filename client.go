@@ -78,6 +78,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		Membership:     opts.Membership,
 		AnyMembership:  opts.AnyMembership,
 		AssumeFresh:    opts.AssumeFresh,
+		NoHandOver:     opts.NoHandOver,
 		Clock:          opts.clock,
 		Log:            opts.Logger,
 		Observer:       nodeObserver,

@@ -43,6 +43,7 @@ type handle struct {
 // process or another. Keep it secret: it is enough to extend and release the
 // lock.
 func (l *Lease) Handle() string {
+	l.claim.Handle(protocol.Bar)
 	share := l.share()
 	kept, held := l.limits()
 	text, err := json.Marshal(handle{

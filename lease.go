@@ -145,7 +145,7 @@ func both(first, second func()) func() {
 // it. The mutex is held.
 func (l *Lease) ended() func() {
 	switch l.claim.Core().Cause() {
-	case protocol.WasReleased:
+	case protocol.WasReleased, protocol.WasPassed:
 		l.cause = ErrReleased
 		if l.closing {
 			l.cause = fmt.Errorf("%w: %w", ErrReleased, ErrClosed)
@@ -347,6 +347,7 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // free sends the release and returns its result.
 func (l *Lease) free(ctx context.Context, cl *runner.Claim) error {
+	cl.AwaitPass(ctx)
 	return l.freed(ctx, cl, cl.Release())
 }
 
@@ -360,6 +361,8 @@ func (l *Lease) freed(ctx context.Context, cl *runner.Claim, sent bool) error {
 	switch {
 	case !sent && l.cause == nil:
 		return nil // another caller releases it
+	case cl.Core().Cause() == protocol.WasPassed:
+		return nil
 	case cl.Core().Cause() != protocol.WasReleased:
 		return l.cause // the lease had ended before, or ended in that moment
 	case !sent:

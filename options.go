@@ -95,6 +95,12 @@ type Options struct {
 	// Defaults to false.
 	AssumeFresh bool
 
+	// NoHandOver has every caller ask the nodes for the lock. Without it, a
+	// released lock goes straight to the next caller of this client that waits
+	// for it, with a token of its own, if nobody elsewhere came before; at most 64
+	// times, or for 100 ms, in a row. Defaults to false.
+	NoHandOver bool
+
 	// Logger logs what an operator needs to know. Defaults to none.
 	Logger *slog.Logger
 

@@ -133,6 +133,9 @@ func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
 // closed, or a limit is reached. The owner knows which.
 func (a *Attempt) Run(ctx context.Context) {
 	a.caller = ctx
+	if a.isDone() {
+		return // the lock was passed on to it
+	}
 	p := a.c.newParker()
 	a.changed = p.signal // nothing signals before the first event
 	a.claim.handle(a.first, ours)
@@ -178,6 +181,13 @@ func (a *Attempt) cancel() {
 	cl := a.claim
 	a.mu.Unlock()
 	cl.handle(protocol.Cancel, ours)
+}
+
+// isDone reports whether the attempt is over: the lock was passed on to it.
+func (a *Attempt) isDone() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.done
 }
 
 // finish makes the caller return. The mutex is held.

@@ -27,8 +27,10 @@ type Claim struct {
 	owner   Owner
 	freed   *parker // is signalled at the end of the release; nil before the release
 
-	// sending counts the steps whose requests are being sent. It goes up with the
-	// mutex held.
+	relay *relay // nil unless the lease may be passed on, or was
+
+	// sending counts the steps whose requests are being sent, unless senders
+	// does. It goes up with the mutex held.
 	sending atomic.Int32
 
 	index int32 // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
@@ -120,7 +122,7 @@ func (cl *Claim) handle(kind protocol.EventKind, where goroutine) {
 // step handles the event of a step, executes its effects, and returns the step
 // to the pool.
 func (cl *Claim) step(s *step, where goroutine) {
-	cl.mu.Lock()
+	cl = cl.lock(&s.event, where)
 	a := cl.attempt
 	if s.request != nil {
 		cl.store(s.request, &s.result)
@@ -133,18 +135,23 @@ func (cl *Claim) step(s *step, where goroutine) {
 	if next != nil && a.cancelled {
 		resume = protocol.Cancel
 	}
-	sends := sendsAny(out)
+	relay := cl.relay
+	wants, elsewhere := relay != nil && cl.core.WantsReserve(&s.view), cl.core.Elsewhere()
+	sends, sending := sendsAny(out), cl.senders()
 	if sends {
-		cl.sending.Add(1)
+		sending.Add(1)
 	}
 	cl.mu.Unlock()
 	cl.tell(tell, where)
 	if sends {
 		cl.send(a, out, where)
-		cl.sending.Add(-1)
+		sending.Add(-1)
 	}
 	for i := range out {
 		cl.do(a, &out[i], where)
+	}
+	if relay != nil {
+		cl.serveLine(out, wants, elsewhere)
 	}
 	if next != nil {
 		next.handle(resume, where)
@@ -168,10 +175,19 @@ func sendsAny(out []protocol.Effect) bool {
 // sent before. Another step may still be sending: its requests may come later. The
 // mutex is held.
 func (cl *Claim) inOrder() protocol.Set {
-	if cl.sending.Load() > 0 {
+	if cl.sending.Load() > 0 || cl.senders().Load() > 0 {
 		return 0
 	}
 	return cl.c.starts
+}
+
+// senders counts the steps whose requests are being sent: of all claims that pass
+// one lease on, since the requests of one are the next one's. The mutex is held.
+func (cl *Claim) senders() *atomic.Int32 {
+	if cl.relay != nil {
+		return &cl.relay.line.sending
+	}
+	return &cl.sending
 }
 
 // note executes the effects that need the mutex. It returns the successor of a
@@ -204,9 +220,8 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 		case protocol.Unlisten:
 			c.inbox.forget(cl)
 		case protocol.Won:
-			cl.owner.Notify(cl, kind)
-			a.finish()
-			cl.attempt, cl.answers = nil, nil
+			cl.holdLine()
+			cl.won(a)
 			c.guard.warn()
 		case protocol.Refused:
 			cl.owner.Notify(cl, kind)
@@ -217,6 +232,9 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 		case protocol.Extended, protocol.NotExtended, protocol.Ended:
 			if kind == protocol.Ended {
 				c.keeper.remove(cl)
+			}
+			if cl.relay != nil {
+				cl.relay.signal()
 			}
 			if later := cl.owner.Notify(cl, kind); later != nil {
 				tell = append(tell, later)
@@ -283,9 +301,13 @@ func (cl *Claim) Handle(kind protocol.EventKind) {
 	cl.handle(kind, ours)
 }
 
-// Release sends the release. It returns false if the claim was over before, or if
-// another caller releases it. Otherwise AwaitRelease must follow.
+// Release sends the release. It returns false if the claim was over before, if
+// another caller releases it, or if it was passed on instead. Otherwise
+// AwaitRelease must follow.
 func (cl *Claim) Release() bool {
+	if cl.passOn() {
+		return false
+	}
 	cl.mu.Lock()
 	if cl.core.State().IsOver() || cl.freed != nil {
 		cl.mu.Unlock()

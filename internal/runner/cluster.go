@@ -29,6 +29,7 @@ type Config struct {
 	Membership    string // name of the membership; empty for the names of the nodes
 	AnyMembership bool
 	AssumeFresh   bool
+	NoHandOver    bool
 
 	Clock Clock
 	Log   *slog.Logger

@@ -76,8 +76,8 @@ func (f *flight) begin() bool {
 	if e.Probe {
 		f.m.probe()
 	}
-	if e.Request.Op == node.OpAcquire {
-		c.tokens.sent(e.Request.Token)
+	if e.Request.Op == node.OpAcquire || e.Request.Reserve > 0 {
+		c.tokens.sent(e.Request.Token + e.Request.Reserve)
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -22,11 +23,17 @@ type queues struct {
 // queueKey is what the callers in a queue have in common.
 type queueKey struct{ name, kind string }
 
-// queue has the callers behind the one that asks, in the order of their
-// arrival.
+// queue has the callers behind the one that asks or holds the lock, in the order
+// of their arrival.
 type queue struct {
 	key    queueKey
 	behind []*waiter
+	asks   bool // one of them asks the nodes
+	// holder is the lease of a caller of this queue, which may be passed on to the
+	// first behind it: see pass.go.
+	holder holder
+	// sending counts the steps of such leases whose requests are being sent.
+	sending atomic.Int32
 	// shortage is why the last round of the one that asks had no quorum.
 	shortage protocol.Shortage
 }
@@ -38,7 +45,7 @@ func (q *queue) asksBeside(a *Attempt) bool { return q.shortage.AsksBeside(a.unb
 type waiter struct {
 	a *Attempt
 	// turn receives the queue when the caller may ask as its head, and nil if
-	// it may ask beside it.
+	// it may ask beside it, or has the lock.
 	turn chan *queue
 }
 
@@ -69,7 +76,7 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 		if qs.byKey == nil {
 			qs.byKey = map[queueKey]*queue{}
 		}
-		q = &queue{key: key}
+		q = &queue{key: key, asks: true}
 		qs.byKey[key] = q
 		qs.mu.Unlock()
 		return q, true
@@ -78,9 +85,18 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 		qs.mu.Unlock()
 		return nil, true
 	}
+	if !q.asks && !q.holder.claim.passesTo(a) {
+		q.asks = true
+		qs.mu.Unlock()
+		return q, true
+	}
 	me := &waiter{a: a, turn: make(chan *queue, 1)}
 	q.behind = append(q.behind, me)
+	held, waiters := qs.watch(c, q), len(q.behind)
 	qs.mu.Unlock()
+	if held != nil {
+		held.tellWaiters(waiters, false)
+	}
 
 	var over <-chan time.Time
 	if until, ok := a.until().Get(); ok {
@@ -99,9 +115,9 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 		ended = true
 	}
 	if !qs.giveUp(q, me) {
-		// We were let in at the same moment.
+		// We were let in at the same moment, or given the lock.
 		mine := <-me.turn
-		if !ended {
+		if !ended || a.isDone() {
 			return mine, true
 		}
 		qs.leave(mine)
@@ -128,12 +144,27 @@ func (qs *queues) leave(q *queue) {
 	}
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if len(q.behind) == 0 {
+	q.asks = false
+	if !qs.ask(q) && q.holder.claim == nil {
 		delete(qs.byKey, q.key)
-		return
 	}
-	q.behind[0].turn <- q
+}
+
+// ask lets the next caller ask, if there is one and nobody asks. The mutex is
+// held.
+func (qs *queues) ask(q *queue) bool {
+	if !q.asks && len(q.behind) > 0 {
+		q.asks = true
+		q.pop().turn <- q
+	}
+	return q.asks
+}
+
+// pop removes the first caller behind.
+func (q *queue) pop() *waiter {
+	w := q.behind[0]
 	q.behind = q.behind[1:]
+	return w
 }
 
 // note records why the caller that asks has no quorum, if it has none. Those

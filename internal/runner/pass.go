@@ -1,0 +1,332 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+)
+
+// This file passes a lease on to the next caller in its local queue. Whether it
+// may be is for protocol to say.
+
+// holder is a lease of a caller of a queue.
+type holder struct {
+	claim *Claim        // nil for none
+	since time.Duration // when that caller got it
+	// patience is how long the callers behind it wait for it before one of them
+	// asks the nodes, and timer ends that.
+	patience time.Duration
+	timer    *time.Timer
+	armed    bool
+	// elsewhere says that others waited elsewhere when tokens were last reserved.
+	elsewhere bool
+}
+
+// relay is the local queue in which a lease may be passed on, and the claim that
+// it was passed on to; nil if it was not. settled receives the end of an
+// extension, if a release waits for it.
+type relay struct {
+	line    *queue
+	heir    *Claim
+	settled chan struct{}
+}
+
+func (r *relay) signal() {
+	select {
+	case r.settled <- struct{}{}:
+	default:
+	}
+}
+
+// leastPatience is the shortest patience. Until it is over nobody asks, so that a
+// lock which is held for a moment is not asked for in vain.
+const leastPatience = 20 * time.Millisecond
+
+// waiter is a caller that waits in the local queue, as protocol sees it. It has
+// not asked yet.
+func (a *Attempt) waiter() protocol.Waiter {
+	return protocol.Waiter{Came: a.began, Ticket: a.claim.core.Ticket(), Config: a.claim.core.Config()}
+}
+
+// passesTo reports whether the lease is of the kind that a caller asks for. What
+// it looks at does not change.
+func (cl *Claim) passesTo(a *Attempt) bool {
+	return cl.core.Config().PassesTo(a.claim.core.Config())
+}
+
+// won gives the claim to its caller. The mutex is held.
+func (cl *Claim) won(a *Attempt) {
+	cl.owner.Notify(cl, protocol.Won)
+	a.finish()
+	cl.attempt, cl.answers = nil, nil
+}
+
+// holdLine has the callers behind the one that won wait for its lease, if there
+// are any and it may be passed on. The mutex is held.
+func (cl *Claim) holdLine() {
+	c, q := cl.c, cl.attempt.queue
+	if q == nil || c.cfg.NoHandOver || !cl.core.CanPass() {
+		return
+	}
+	round, _ := cl.core.Round()
+	c.queues.mu.Lock()
+	defer c.queues.mu.Unlock()
+	if len(q.behind) == 0 {
+		return // a lease that nobody waits for costs nothing more
+	}
+	cl.relay, cl.attempt.queue = &relay{line: q}, nil
+	q.asks = false
+	q.holder.claim, q.holder.since = cl, c.clock.Uptime()
+	q.holder.patience = max(leastPatience, 4*round.Elapsed())
+}
+
+// serveLine does for the local queue what follows from effects that were
+// executed: the release, if there was one, has been sent. wants says that the
+// claim wants to know who waits, and elsewhere that others wait elsewhere.
+func (cl *Claim) serveLine(out []protocol.Effect, wants, elsewhere bool) {
+	qs := &cl.c.queues
+	for i := range out {
+		switch out[i].Kind {
+		case protocol.Won:
+			wants = true
+		case protocol.Extended:
+			qs.extended(cl, elsewhere)
+		case protocol.NotExtended:
+			qs.outage(cl)
+		case protocol.Ended:
+			if !cl.pauses() {
+				qs.ended(cl)
+			}
+		case protocol.Freed:
+			qs.ended(cl)
+		}
+	}
+	if wants {
+		cl.askReserve()
+	}
+}
+
+// askReserve tells the lease how many callers wait for it, so that it asks the
+// nodes for their tokens.
+func (cl *Claim) askReserve() {
+	if waiters := cl.c.queues.waiting(cl); waiters > 0 {
+		cl.tellWaiters(waiters, false)
+	}
+}
+
+// pauses reports that the next caller in the local queue asks when the release is
+// over, and not as soon as it was sent: the lease was passed on for long, and
+// those who are in no queue need a moment in which the lock is free.
+func (cl *Claim) pauses() bool {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.core.Cause() == protocol.WasReleased && cl.core.PassLimit(&view{cl.c, cl.c.clock.Uptime(), 0})
+}
+
+// waiting returns how many callers wait behind a claim that has won.
+func (qs *queues) waiting(cl *Claim) int {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := cl.relay.line
+	if q.holder.claim != cl {
+		return 0
+	}
+	qs.watch(cl.c, q)
+	return len(q.behind)
+}
+
+// extended records whether others wait elsewhere.
+func (qs *queues) extended(cl *Claim, elsewhere bool) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	cl.relay.line.holder.elsewhere = elsewhere
+}
+
+// outage has a caller ask the nodes: they did not extend the lease.
+func (qs *queues) outage(cl *Claim) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := cl.relay.line; q.holder.claim == cl {
+		qs.ask(q)
+	}
+}
+
+// ended lets the next caller ask after the end of a lease.
+func (qs *queues) ended(cl *Claim) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := cl.relay.line
+	if q.holder.claim != cl {
+		return
+	}
+	q.holder.claim = nil
+	if q.holder.armed {
+		q.holder.armed = !q.holder.timer.Stop()
+	}
+	if !qs.ask(q) {
+		delete(qs.byKey, q.key)
+	}
+}
+
+// watch has a caller ask once the holder has had the lock for long, if callers
+// wait for it. It returns the holder, if it is to know of them. The mutex is held.
+func (qs *queues) watch(c *Cluster, q *queue) *Claim {
+	h := &q.holder
+	if h.claim == nil || q.asks || len(q.behind) == 0 {
+		return nil
+	}
+	if !h.armed {
+		h.armed = true
+		if left := h.patience - (c.clock.Uptime() - h.since); h.timer == nil {
+			h.timer = time.AfterFunc(left, func() { qs.look(c, q) })
+		} else {
+			h.timer.Reset(left)
+		}
+	}
+	return h.claim
+}
+
+// look lets a caller ask if the holder has had the lock for long.
+func (qs *queues) look(c *Cluster, q *queue) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	h := &q.holder
+	h.armed = false
+	if h.claim == nil {
+		return
+	}
+	if c.clock.Uptime()-h.since >= h.patience {
+		qs.ask(q)
+		return
+	}
+	qs.watch(c, q)
+}
+
+// tellWaiters tells the lease how many callers wait for it in its local queue.
+// now asks for their tokens even if some are left.
+func (cl *Claim) tellWaiters(n int, now bool) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.event.Waiters, s.event.Changed = protocol.LocalWaiters, n, now
+	cl.step(s, ours)
+}
+
+// lock locks the claim that handles an event: that is its heir, if it was passed
+// on, for everything that its former caller does not ask for itself.
+func (cl *Claim) lock(e *protocol.Event, where goroutine) *Claim {
+	cl.mu.Lock()
+	for cl.relay != nil && cl.relay.heir != nil && (e.Kind == protocol.Answer || e.Kind == protocol.Wake || e.Kind == protocol.LocalWaiters || e.Kind == protocol.Timer && where == onClock) {
+		next := cl.relay.heir
+		cl.mu.Unlock()
+		cl = next
+		cl.mu.Lock()
+	}
+	return cl
+}
+
+// passOn passes the lease on to the next caller in the local queue, and reports
+// whether it did. The lease has ended, and its holder was told so, before the
+// next caller returns with its own.
+func (cl *Claim) passOn() bool {
+	c := cl.c
+	cl.mu.Lock()
+	if cl.relay == nil || cl.freed != nil || cl.sending.Load() > 0 || c.Closing() {
+		cl.mu.Unlock()
+		return false
+	}
+	v := &view{c, c.clock.Uptime(), 0}
+	w := c.queues.next(cl, func(w protocol.Waiter) bool { return cl.core.MayPass(v, w) })
+	if w == nil {
+		cl.mu.Unlock()
+		return false
+	}
+	var buf [1]protocol.Effect
+	out := cl.core.Handle(v, &protocol.Event{Kind: protocol.Pass, Waiter: w.a.waiter()}, buf[:0])
+	w.a.mu.Lock()
+	next := w.a.claim
+	next.core, next.marker, next.relay = cl.core.Heir(v), cl.marker, &relay{line: cl.relay.line}
+	cl.relay.heir = next
+	c.keeper.replace(cl, next)
+	c.queues.passed(next, v.now)
+	_, tell := cl.note(out)
+	next.won(w.a)
+	wants := next.core.WantsReserve(v)
+	w.a.mu.Unlock()
+	cl.mu.Unlock()
+	cl.tell(tell, ours)
+	w.turn <- nil
+	if wants {
+		next.askReserve()
+	}
+	return true
+}
+
+// next returns the caller to which a lease may be passed on, and removes it from
+// the queue; nil for none. The mutex of the claim is held.
+func (qs *queues) next(cl *Claim, may func(protocol.Waiter) bool) *waiter {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := cl.relay.line
+	if !q.mayPass(cl, may) {
+		return nil
+	}
+	return q.pop()
+}
+
+// passed has a claim be the holder that those behind it wait for. Its mutex is
+// held: nobody sees it before it has the lease.
+func (qs *queues) passed(to *Claim, now time.Duration) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	h := &to.relay.line.holder
+	h.claim, h.since = to, now
+}
+
+// mayPass asks about the first caller behind a lease, if it may be passed on to
+// it: nobody asks the nodes meanwhile.
+func (q *queue) mayPass(cl *Claim, may func(protocol.Waiter) bool) bool {
+	return q.holder.claim == cl && !q.asks && len(q.behind) > 0 && may(q.behind[0].a.waiter())
+}
+
+// AwaitPass waits for an extension that reserves a token for the next caller in
+// the local queue, if the lease may not be passed on to it yet. If none is in
+// flight, it is sent, unless others wait elsewhere: the lock is then theirs first.
+func (cl *Claim) AwaitPass(ctx context.Context) {
+	c := cl.c
+	cl.mu.Lock()
+	if cl.relay == nil || cl.relay.settled != nil || cl.freed != nil || c.Closing() {
+		cl.mu.Unlock()
+		return
+	}
+	r, v := cl.relay, &view{c, c.clock.Uptime(), 0}
+	q := r.line
+	inFlight, could := false, false
+	c.queues.mu.Lock()
+	waits := !q.holder.elsewhere && q.mayPass(cl, func(w protocol.Waiter) bool {
+		inFlight, could = cl.core.MayPassSoon(v, w)
+		return (inFlight || could) && !cl.core.MayPass(v, w)
+	})
+	patience, waiters := q.holder.patience, len(q.behind)
+	c.queues.mu.Unlock()
+	if !waits {
+		cl.mu.Unlock()
+		return
+	}
+	p := c.newParker()
+	r.settled = p.signal
+	cl.mu.Unlock()
+	if !inFlight {
+		cl.tellWaiters(waiters, true)
+	}
+	p.timer.Reset(patience)
+	select {
+	case <-p.signal:
+	case <-p.timer.C:
+	case <-ctx.Done():
+	case <-c.background.closing:
+	}
+	cl.mu.Lock()
+	r.settled = nil
+	cl.mu.Unlock()
+	c.reuse(p)
+}

@@ -1,0 +1,314 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/node"
+)
+
+// line has callers of one process, or of several, wait for one name, one after the
+// other, and records the order in which they are served.
+type line struct {
+	t      *testing.T
+	mu     sync.Mutex
+	served []string
+	last   *redlatch.Lease
+	all    sync.WaitGroup
+}
+
+// join has a caller wait, hold the lock and release it.
+func (l *line) join(c *redlatch.Client, who string, hold time.Duration, opts redlatch.LockOptions) {
+	l.all.Go(func() {
+		lease := locktest.MustLock(l.t, c, "job", opts)
+		l.mu.Lock()
+		// Whoever had it before has it no longer, and had a lower token.
+		if l.last != nil && (l.last.Context().Err() == nil || l.last.Err() == nil || l.last.Token() >= lease.Token()) {
+			l.t.Errorf("%s has token %d, and the one before, with %d, has ended: %v, %v", who, lease.Token(), l.last.Token(), l.last.Context().Err(), l.last.Err())
+		}
+		l.last = lease
+		l.served = append(l.served, who)
+		l.mu.Unlock()
+		time.Sleep(hold)
+		if err := lease.Err(); err != nil {
+			l.t.Errorf("%s: %v", who, err)
+		}
+		if err := lease.Release(l.t.Context()); err != nil {
+			l.t.Errorf("%s: release: %v", who, err)
+		}
+	})
+	time.Sleep(100 * time.Microsecond)
+	synctest.Wait()
+}
+
+// crowd is a line of so many callers of one client, of which the first has the
+// lock and the second asks the nodes.
+func crowd(t *testing.T, h *locktest.Host, callers int, hold time.Duration, opts redlatch.LockOptions) *line {
+	l := &line{t: t}
+	for i := range callers {
+		l.join(h.Client, string(rune('a'+i)), hold, opts)
+	}
+	return l
+}
+
+// slowHosts returns clients whose nodes answer after a millisecond.
+func slowHosts(t *testing.T, clients, nodes int, opts redlatch.Options) []*locktest.Host {
+	hosts := locktest.NewHosts(t, clients, nodes, opts)
+	for _, h := range hosts {
+		for _, l := range h.Links {
+			l.Set(func(l *locktest.Link) { l.Out, l.Back = 500*time.Microsecond, 500*time.Microsecond })
+		}
+	}
+	return hosts
+}
+
+func TestLeaseIsPassedOnWithoutAskingTheNodes(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			h := slowHosts(t, 1, 3, redlatch.Options{NoHandOver: off})[0]
+			l := crowd(t, h, 20, 3*time.Millisecond, redlatch.LockOptions{})
+			l.all.Wait()
+			if !slices.IsSorted(l.served) || len(l.served) != 20 {
+				t.Errorf("served in the order %v", l.served)
+			}
+			acquires, releases := h.Links[0].Count(node.OpAcquire), h.Links[0].Count(node.OpRelease)
+			if passed := releases <= 3 && acquires <= 5; passed == off {
+				t.Errorf("hand-over off: %v; a node was asked for the lock %d times, and for its release %d times", off, acquires, releases)
+			}
+		})
+	}
+}
+
+// TestExtensionInFlightServesTheNextHolder has nodes answer after the lease was
+// passed on several times.
+func TestExtensionInFlightServesTheNextHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+		for _, l := range h.Links {
+			l.Set(func(l *locktest.Link) { l.Out, l.Back = 4*time.Millisecond, 4*time.Millisecond })
+		}
+		start := time.Now()
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Microsecond)
+				for range 10 {
+					l := locktest.MustLock(t, h.Client, "job", redlatch.LockOptions{})
+					time.Sleep(2 * time.Millisecond)
+					l.Release(t.Context())
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(start); took > 500*time.Millisecond {
+			t.Errorf("160 leases of 2 ms took %v", took)
+		} else {
+			t.Log(took)
+		}
+	})
+}
+
+func TestPassOvertakesNobodyElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := slowHosts(t, 2, 3, redlatch.Options{})
+		l := crowd(t, hosts[0], 5, 5*time.Millisecond, redlatch.LockOptions{})
+		time.Sleep(3 * time.Millisecond)
+		l.join(hosts[1].Client, "other", 5*time.Millisecond, redlatch.LockOptions{})
+		time.Sleep(3 * time.Millisecond)
+		for _, who := range []string{"x", "y", "z"} {
+			l.join(hosts[0].Client, who, 5*time.Millisecond, redlatch.LockOptions{})
+		}
+		l.all.Wait()
+		if want := []string{"a", "b", "c", "d", "e", "other", "x", "y", "z"}; !slices.Equal(l.served, want) {
+			t.Errorf("served in the order %v, want %v", l.served, want)
+		}
+	})
+}
+
+func TestPassesEndAfterAWhile(t *testing.T) {
+	for _, c := range []struct {
+		callers     int
+		hold        time.Duration
+		least, most int // releases
+	}{
+		{250, 0, 4, 8},
+		{40, 10 * time.Millisecond, 4, 8},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+			l := crowd(t, h, c.callers, c.hold, redlatch.LockOptions{})
+			l.all.Wait()
+			if n := h.Links[0].Count(node.OpRelease); n < c.least || n > c.most {
+				t.Errorf("%d callers that hold the lock for %v released it %d times on a node, want %d to %d", c.callers, c.hold, n, c.least, c.most)
+			}
+		})
+	}
+}
+
+func TestSomeLeasesAreNotPassedOn(t *testing.T) {
+	for name, opts := range map[string][2]redlatch.LockOptions{
+		"another TTL":     {{}, {TTL: 9 * time.Second}},
+		"another MaxHold": {{}, {MaxHold: time.Hour}},
+		"Keep":            {{Keep: time.Millisecond}, {Keep: time.Millisecond}},
+		"NoKeepAlive":     {{NoKeepAlive: true}, {NoKeepAlive: true}},
+		"slots":           {{Slots: 1}, {Slots: 1}},
+		"MaxHold":         {{MaxHold: 8 * time.Second}, {MaxHold: 8 * time.Second}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+			l := &line{t: t}
+			for i := range 10 {
+				l.join(h.Client, string(rune('a'+i)), 3*time.Millisecond, opts[i%2])
+			}
+			l.all.Wait()
+			if n := h.Links[0].Count(node.OpRelease); n < 10 {
+				t.Errorf("%s: ten callers released the lock %d times", name, n)
+			}
+		})
+	}
+}
+
+func TestLeaseWithAHandleIsNotPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				lease := locktest.MustLock(t, h.Client, "job", redlatch.LockOptions{})
+				lease.Handle()
+				time.Sleep(3 * time.Millisecond)
+				lease.Release(t.Context())
+			})
+			time.Sleep(100 * time.Microsecond)
+		}
+		all.Wait()
+		if n := h.Links[0].Count(node.OpRelease); n < 10 {
+			t.Errorf("ten callers with a handle released the lock %d times", n)
+		}
+	})
+}
+
+func TestTryLockAsksTheNodesBesideALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+		l := crowd(t, h, 10, 3*time.Millisecond, redlatch.LockOptions{})
+		before := h.Links[0].Count(node.OpAcquire)
+		if _, err := h.TryLock(t.Context(), "job", nil); !errors.Is(err, redlatch.ErrHeld) {
+			t.Errorf("TryLock beside a line: %v", err)
+		}
+		if h.Links[0].Count(node.OpAcquire) == before {
+			t.Error("TryLock did not ask the nodes")
+		}
+		l.all.Wait()
+	})
+}
+
+// TestLossOfALeaseSendsTheLineToTheNodes takes the lock away from a holder with
+// callers behind it.
+func TestLossOfALeaseSendsTheLineToTheNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+		first := locktest.MustLock(t, h.Client, "job", redlatch.LockOptions{TTL: time.Second})
+		second := make(chan *redlatch.Lease)
+		go func() { second <- locktest.MustLock(t, h.Client, "job", redlatch.LockOptions{TTL: time.Second}) }()
+		time.Sleep(5 * time.Millisecond)
+		l := &line{t: t}
+		for _, who := range []string{"a", "b", "c"} {
+			l.join(h.Client, who, time.Millisecond, redlatch.LockOptions{TTL: time.Second})
+		}
+		first.Release(t.Context())
+		holder := <-second // the others wait behind it
+		for _, link := range h.Links {
+			if _, err := link.Node.Do(t.Context(), node.Request{Op: node.OpBreak, Name: "job", Token: holder.Token() + 1000, Window: time.Hour, Retention: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		holder.Extend(t.Context())
+		lost := time.Now()
+		l.all.Wait()
+		if took := time.Since(lost); took > 10*time.Millisecond {
+			t.Errorf("those behind a holder that lost the lock were served after %v", took)
+		}
+		if err := holder.Err(); !errors.Is(err, redlatch.ErrLost) || !slices.Equal(l.served, []string{"a", "b", "c"}) {
+			t.Errorf("the holder has %v, and those behind it are served in the order %v", err, l.served)
+		}
+	})
+}
+
+func TestCloseEndsALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+		var all sync.WaitGroup
+		var closed atomic.Int32
+		for range 10 {
+			all.Go(func() {
+				lease, err := h.Lock(t.Context(), "job", nil)
+				if errors.Is(err, redlatch.ErrClosed) {
+					closed.Add(1)
+					return
+				}
+				time.Sleep(3 * time.Millisecond)
+				lease.Release(t.Context())
+			})
+		}
+		time.Sleep(15 * time.Millisecond)
+		h.Client.Close()
+		all.Wait()
+		if closed.Load() == 0 {
+			t.Error("nobody was told that the client is closed")
+		}
+		for i, link := range h.Links {
+			if r, _ := link.Node.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"}); r.Status != node.Absent {
+				t.Errorf("node %d has the lock after Close: %v", i, r.Status)
+			}
+		}
+	})
+}
+
+// TestCallersThatLeaveALineLoseNothing has callers give up at any time, on servers
+// that answer late, and checks that one holds the lock at a time, with a higher
+// token, and that all is free at the end.
+func TestCallersThatLeaveALineLoseNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+		var holders, had atomic.Int32
+		var last atomic.Uint64
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				for n := range 60 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+(i*7+n*13)%29)*time.Millisecond)
+					lease, err := h.Lock(ctx, "job", nil)
+					if err == nil {
+						if holders.Add(1) > 1 || last.Swap(uint64(lease.Token())) >= uint64(lease.Token()) {
+							t.Error("two holders, or a token that is not higher")
+						}
+						time.Sleep(time.Duration(n%3) * time.Millisecond)
+						had.Add(1)
+						holders.Add(-1)
+						lease.Release(ctx)
+					}
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		time.Sleep(time.Second)
+		if had.Load() < 100 {
+			t.Errorf("the lock was had %d times", had.Load())
+		}
+		for i, link := range h.Links {
+			if r, _ := link.Node.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"}); r.Status != node.Absent {
+				t.Errorf("node %d has the lock at the end: %v", i, r.Status)
+			}
+		}
+	})
+}
