@@ -404,14 +404,19 @@ func (c *stuckWrites) Write([]byte) (int, error) {
 }
 
 func TestRequestWithoutTimeDoesNotCostTheConnection(t *testing.T) {
-	s := newServer(t, func([]string) string { time.Sleep(10 * time.Millisecond); return ":7\r\n" })
+	answer := make(chan bool, 3) // the server answers so many requests
+	s := newServer(t, func([]string) string { <-answer; return ":7\r\n" })
 	d := s.driver(t)
+	answer <- true
 	if _, err := d.Eval(within(t, long), script("")); err != nil {
 		t.Fatal(err)
 	}
 	late := make(chan error, 1)
 	d.Start(script(""), time.Nanosecond, func(_ []string, err error) { late <- err })
-	if err := <-late; !errors.Is(err, context.DeadlineExceeded) {
+	err := <-late
+	answer <- true
+	answer <- true
+	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := d.Eval(within(t, long), script("")); err != nil || s.conns.Load() != 1 {
