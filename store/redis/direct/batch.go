@@ -14,7 +14,8 @@ import (
 const maxBatch = 32
 
 // refusedFor is for how long requests are sent alone after a server has refused a
-// batch: it may be part of a Cluster, or the user may not use one of the names.
+// batch, these among them: it may be part of a Cluster, or the user may not use one
+// of the names.
 const refusedFor = time.Second
 
 // batches is what a connection knows about requests that are sent as one.
@@ -50,12 +51,12 @@ func (c *conn) compose(b []byte) []byte {
 // together returns how many requests, from the first on, can be sent as one.
 func together(requests []request) int {
 	common := requests[0].call.Batch
-	if common == nil || requests[0].alone {
+	if common == nil {
 		return 1
 	}
 	for n := 1; n < min(len(requests), maxBatch); n++ {
 		r := &requests[n]
-		if r.call.Batch != common || r.alone {
+		if r.call.Batch != common {
 			return n
 		}
 		for i := range n {
@@ -136,7 +137,6 @@ func (c *conn) resend(requests []request, unknown bool) (overtaken []request) {
 	}
 	overtaken = requests[:0]
 	for _, r := range requests {
-		r.alone = !unknown
 		if !r.givenUp && !c.again(r) {
 			overtaken = append(overtaken, r)
 		}

@@ -23,7 +23,6 @@ type request struct {
 	deadline time.Duration // since began; 0 for none
 	heard    uint64        // how many replies had arrived before it was sent
 	batch    int           // how many requests were sent as one, from this one on; 0 if it was not the first of such
-	alone    bool          // it is not sent as one with others
 	givenUp  bool          // nobody waits for it any longer, and call may be used again
 	silent   time.Duration // then: since began, when the connection is taken for silent
 }
