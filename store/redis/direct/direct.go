@@ -79,11 +79,13 @@ func (d *driver) current() (*conn, error) {
 func (d *driver) connect(unsent []request) *conn {
 	c := &conn{driver: d, wake: make(chan struct{}, 1)}
 	c.connecting, c.stop = context.WithCancel(context.Background())
+	c.mu.Lock() // the timer may fire at once
 	for _, r := range unsent {
 		r.heard = 0
 		c.pending.push(r)
 		c.arm(r.deadline)
 	}
+	c.mu.Unlock()
 	d.conn.Store(c)
 	go c.run()
 	return c
