@@ -56,6 +56,7 @@ func runGuardian(args []string) int {
 		}
 		if g.due() {
 			// This ends us too: nothing is left to do.
+			g.say(saysKills)
 			syscall.Kill(0, syscall.SIGKILL)
 		}
 		if g.alone && !g.hasCompany() {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,6 +32,7 @@ const (
 	saysJoined = 'j' // it is in the group of CMD, and ignores every signal but KILL
 	saysAlone  = 'a' // nobody else is in the group
 	saysOthers = 'o' // somebody else is in the group
+	saysKills  = 'k' // it kills the group now
 )
 
 // guardianPatience is how long a guardian may take to start, to join, or to
@@ -56,6 +58,7 @@ type guardian struct {
 	others  chan bool     // gets whether anyone else is in the group
 	gone    chan struct{} // closed when the guardian is gone
 	until   time.Duration // the last deadline that was sent
+	kills   atomic.Bool   // it has said that it kills the group
 }
 
 // startGuardian starts a guardian that follows the plan. A nil guardian is none,
@@ -111,6 +114,8 @@ func (g *guardian) listen() {
 			joined()
 		case saysAlone, saysOthers:
 			g.others <- said[0] == saysOthers
+		case saysKills:
+			g.kills.Store(true)
 		}
 	}
 }
@@ -161,6 +166,13 @@ func (g *guardian) hasCompany() (company, ok bool) {
 	case <-timer.C:
 	}
 	return false, false
+}
+
+// hasKilled reports whether the guardian killed the group: we were too late to
+// extend the lease.
+func (g *guardian) hasKilled() bool {
+	g.hasCompany() // what it said before is read before its answer, or its end
+	return g != nil && g.kills.Load()
 }
 
 // keep sends the guardian the deadline of the lease, if it has moved.

@@ -9,6 +9,7 @@ type guardian struct{}
 func startGuardian(Plan) (*guardian, error) { return nil, nil }
 
 func (*guardian) lost() <-chan struct{} { return nil }
+func (*guardian) hasKilled() bool       { return false }
 func (*guardian) keep(time.Duration)    {}
 func (*guardian) hurry()                {}
 func (*guardian) dismiss()              {}

@@ -326,6 +326,9 @@ func (s *supervisor) result() Result {
 	if cause := s.Lease.Err(); cause != nil && s.Plan.mode != Ignore && !s.unended {
 		s.lose(cause)
 	}
+	if s.lost == nil && s.killedAt.IsZero() && s.exit.signal == syscall.SIGKILL && s.guardian.hasKilled() {
+		s.lost = s.Lease.Lost(nil)
+	}
 	switch {
 	case s.unended:
 		r.End = Unended

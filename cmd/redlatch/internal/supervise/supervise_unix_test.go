@@ -161,6 +161,32 @@ func TestExitIsThatOfTheCommand(t *testing.T) {
 	}
 }
 
+// stallingLease has this process stall in the middle of a run: the guardian is told
+// a deadline, and hears nothing more until it is over. Then the lease is extended.
+type stallingLease struct {
+	*fakeLease
+	asked int
+}
+
+func (l *stallingLease) Remaining() time.Duration {
+	switch l.asked++; l.asked {
+	case 2: // for the guardian
+		return 300 * time.Millisecond
+	case 3:
+		time.Sleep(2 * time.Second)
+	}
+	return l.fakeLease.Remaining()
+}
+
+func TestLeaseIsLostIfTheGuardianHasKilledTheCommand(t *testing.T) {
+	t.Parallel()
+	c := shell(t, nil, calm, "exec sleep 1000")
+	c.Lease = &stallingLease{fakeLease: newLease(t, time.Hour)}
+	if r := Run(c); r.End != Lost || r.Err == nil {
+		t.Errorf("the guardian killed it, and the run says %+v", r)
+	}
+}
+
 func TestCommandThatCannotBeRunIsNotStarted(t *testing.T) {
 	t.Parallel()
 	c := shell(t, newLease(t, time.Hour), calm, "")
