@@ -55,7 +55,7 @@ var family = report.Page{
 }
 
 const keepText = "One process takes them, keeps them alive and releases them, and does nothing else. The times of scripts are by the server's own clock. " +
-	"A read is one call of read(2): several requests may come in one."
+	"A read is one call of read(2): several requests may come in one. So may a script be for several requests: its time is then that of all of them."
 
 var capacity = report.Page{
 	Key: "capacity", Title: "What many locks cost", Programs: redisServer,

@@ -145,7 +145,7 @@ var onRedis = []*Contender{
 		Note: "go-redis driver, zero options but the TTL",
 		Open: openRedlatch(overGoRedis, plain)},
 	{Key: "redlatch-alone", Title: "redlatch, hand-over off", Server: server.RedisKind,
-		Note: "its own driver, without the hand-over inside a process",
+		Note: "its own driver, with `NoHandOver`: every caller asks the servers",
 		Open: openRedlatch(overSockets, alone)},
 	{Key: "redlatch-unwaited", Title: "redlatch, `Do` without waiting", Server: server.RedisKind,
 		Note: "its own driver; `Do` with `NoReleaseWait`",

@@ -43,7 +43,7 @@ func overMariaDB(addresses []string) ([]redlatch.Node, error) {
 func plain() redlatch.Options { return redlatch.Options{TTL: TTL} }
 
 // alone is without the hand-over inside a process.
-func alone() redlatch.Options { return plain() }
+func alone() redlatch.Options { return redlatch.Options{TTL: TTL, NoHandOver: true} }
 
 func guarded() redlatch.Options { return redlatch.Options{TTL: TTL, Guard: redlatch.GuardOn} }
 
