@@ -197,7 +197,11 @@ func TestBatchOnAFullServer(t *testing.T) {
 	s.Do("CONFIG", "SET", "maxmemory", "1")
 	release := as(node.OpRelease, acquisition("mine/1", "value"))
 	release.Token = 0
+	before := runsOf(t, s)
 	replies, errs := together(t, s.URL(), acquisition("before", "value"), release, as(node.OpExtend, acquisition("mine/2", "value")), acquisition("behind", "value"))
+	if n := runsOf(t, s) - before; n != 1 {
+		t.Errorf("%d scripts were run, want one: an error of a request is its own", n)
+	}
 	for _, i := range []int{0, 3} {
 		var server *redis.ServerError
 		if !errors.As(errs[i], &server) || server.Code != "OOM" || !errors.Is(errs[i], node.ErrUnsent) {
@@ -211,6 +215,24 @@ func TestBatchOnAFullServer(t *testing.T) {
 	}
 	if got := s.Do("EXISTS", "before", "behind", "mine/1"); got != "0" {
 		t.Errorf("%s keys are there, want none", got)
+	}
+}
+
+// TestErrorInABatchIsOneFromWithinAScript has the release of a lock whose queue is no
+// queue. It ends half way, so it may not be taken for a request that was not sent.
+func TestErrorInABatchIsOneFromWithinAScript(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t, 1)[0]
+	s.Do("SET", "broken", "value", "PX", "3600000")
+	s.Do("SET", "redlatch:1:turn:{broken}", "odd")
+	s.Do("SET", "redlatch:1:queue:{broken}", "odd")
+	replies, errs := together(t, s.URL(), acquisition("free", "value"), as(node.OpRelease, acquisition("broken", "value")))
+	if errs[0] != nil || replies[0].Status != node.Granted {
+		t.Errorf("the other one is answered %v, %v", replies[0], errs[0])
+	}
+	var server *redis.ServerError
+	if !errors.As(errs[1], &server) || server.Code != "WRONGTYPE" || errors.Is(errs[1], node.ErrUnsent) {
+		t.Errorf("the release is answered %v, %v", replies[1], errs[1])
 	}
 }
 
