@@ -71,7 +71,8 @@ func TestDoWithoutWaitingForItsReleaseTakesOneRoundTrip(t *testing.T) {
 	}
 	slices.Sort(times[0])
 	slices.Sort(times[1])
-	if waits, not := times[0][25], times[1][25]; not*4 > waits*3 {
+	// The lower quartiles: a busy machine only makes some of them longer.
+	if waits, not := times[0][12], times[1][12]; not*4 > waits*3 {
 		t.Errorf("Do takes %v, and %v without waiting for its release; want about half", waits, not)
 	} else {
 		t.Logf("Do takes %v, and %v without waiting for its release: %.2f", waits, not, float64(not)/float64(waits))
