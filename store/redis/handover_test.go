@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -66,4 +67,25 @@ func handOverClient(tb testing.TB, servers int, opts redlatch.Options) *redlatch
 	must(tb, l.Release(context.Background()))
 	time.Sleep(10 * time.Millisecond)
 	return c
+}
+
+// TestExtensionThatReservesIsNotLostInABatch starts extensions of three names
+// together, one of which reserves tokens.
+func TestExtensionThatReservesIsNotLostInABatch(t *testing.T) {
+	address := servertest.Redis(t, 1)[0].URL()
+	var reqs []node.Request
+	for _, name := range []string{"one", "two", "three"} {
+		reqs = append(reqs, acquisition(name, "holder"))
+	}
+	together(t, address, reqs...)
+	for i := range reqs {
+		reqs[i].Op = node.OpExtend
+	}
+	reqs[1].Token, reqs[1].Reserve = reqs[1].Token+10, 5
+	replies, errs := together(t, address, reqs...)
+	for i, r := range replies {
+		if errs[i] != nil || r.Status != node.Granted || r.Confirmed != (i == 1) {
+			t.Errorf("%s: %v, reserved %v, %v", reqs[i].Name, r.Status, r.Confirmed, errs[i])
+		}
+	}
 }
