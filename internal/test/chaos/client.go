@@ -86,8 +86,7 @@ func RunClient(in io.Reader, out, complaints io.Writer) int {
 		return 2
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	c := &client{clientConfig: config, ctx: ctx, out: out, clock: &wallClock{},
-		rng: rand.New(rand.NewPCG(config.Seed, uint64(config.Client)<<32|uint64(config.Life)))}
+	c := &client{clientConfig: config, ctx: ctx, out: out, clock: &wallClock{}}
 	c.clock.off.Store(int64(config.WallOff))
 	go func() {
 		defer stop()
@@ -106,16 +105,24 @@ func RunClient(in io.Reader, out, complaints io.Writer) int {
 type client struct {
 	clientConfig
 	ctx   context.Context // ends when the client is to end
-	rng   *rand.Rand
 	clock *wallClock
 	locks *redlatch.Client
 	store *resource
-	seq   int
-
-	forgotten []*held // leases that were never released
 
 	mu  sync.Mutex
 	out io.Writer
+}
+
+// takers is how many goroutines of a client take locks: some of them wait for
+// one name, and pass it on.
+const takers = 3
+
+// taker is one of them.
+type taker struct {
+	*client
+	rng       *rand.Rand
+	seq       int
+	forgotten []*held // leases that were never released
 }
 
 // tell writes an event in one call, so that a process that is killed leaves
@@ -154,25 +161,38 @@ func (c *client) run() error {
 	if c.locks, err = redlatch.Open(c.Nodes, &opts); err != nil {
 		return err
 	}
+	all := make([]taker, takers)
+	var running sync.WaitGroup
+	for i := range all {
+		all[i] = taker{client: c, seq: i, rng: rand.New(rand.NewPCG(c.Seed, uint64(c.Client)<<32|uint64(c.Life)<<4|uint64(i)))}
+		running.Go(all[i].run)
+	}
+	running.Wait()
+	// Close releases what is still held; report that before it happens.
+	for i := range all {
+		for _, h := range all[i].forgotten {
+			if h.lease.Remaining() > 0 {
+				c.tell(h.event(Release))
+			}
+		}
+	}
+	return c.locks.Close()
+}
+
+// run takes locks until the client is to end.
+func (c *taker) run() {
 	for c.ctx.Err() == nil {
-		c.seq++
+		c.seq += takers
 		if p := c.Names[c.rng.IntN(len(c.Names))]; c.Calm {
 			c.take(p, &attempt{ask: c.locks.Lock, work: work{hold: c.Bounds.Hold}, release: true})
 		} else {
 			c.take(p, c.attempt(p))
 		}
 	}
-	// Close releases what is still held; report that before it happens.
-	for _, h := range c.forgotten {
-		if h.lease.Remaining() > 0 {
-			c.tell(h.event(Release))
-		}
-	}
-	return c.locks.Close()
 }
 
 // mode draws what to ask for.
-func (c *client) mode(p plan) Share {
+func (c *taker) mode(p plan) Share {
 	switch n := c.rng.IntN(100); {
 	case n < p.Readers:
 		return Share{Mode: Reader}
@@ -193,12 +213,15 @@ type attempt struct {
 }
 
 // attempt draws one.
-func (c *client) attempt(p plan) *attempt {
+func (c *taker) attempt(p plan) *attempt {
 	longest := c.Bounds.MaxTTL / 2
 	if c.rng.IntN(5) == 0 {
 		longest = c.Bounds.MaxTTL
 	}
 	opts := redlatch.LockOptions{TTL: between(c.rng, c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0 || c.Sabotage == NoValidity}
+	if c.Sabotage == "" && c.rng.IntN(2) == 0 {
+		opts = redlatch.LockOptions{TTL: c.Bounds.MaxTTL / 3} // like others in the process: it is passed on to them
+	}
 	share := c.mode(p)
 	opts.Shared = share.Mode == Reader || c.Sabotage == Disguise && share.Mode == Writer
 	opts.Slots = int(share.Slots)
@@ -222,7 +245,7 @@ func (c *client) attempt(p plan) *attempt {
 }
 
 // take asks for a lock once, and uses it.
-func (c *client) take(p plan, a *attempt) {
+func (c *taker) take(p plan, a *attempt) {
 	ctx, began := context.Background(), time.Now()
 	if a.limit > 0 {
 		var cancel func()
@@ -240,7 +263,7 @@ func (c *client) take(p plan, a *attempt) {
 		return
 	}
 	share.Slot = uint8(lease.Slot())
-	h := &held{client: c, lease: lease, seq: c.seq, share: share, began: time.Now()}
+	h := &held{taker: c, lease: lease, seq: c.seq, share: share, began: time.Now()}
 	got := h.event(Got)
 	got.At, got.Deadline, got.Keep = now(), h.deadline(), int64(opts.Keep)
 	if c.Sabotage == NoValidity {

@@ -13,7 +13,7 @@ import (
 
 // held is a lease that the client has.
 type held struct {
-	*client
+	*taker
 	lease *redlatch.Lease
 	seq   int
 	share Share
