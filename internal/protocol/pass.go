@@ -129,7 +129,7 @@ func (c *Claim) WantsReserve(v View) bool {
 	}
 	all := Instant(p.last - p.token)
 	each := (v.Now() - p.over) / max(all-left, 1) // how long a holder has it
-	return each*all >= p.took && each*left <= p.took
+	return each*all >= 4*p.took && each*left <= p.took
 }
 
 // mayReserve reports whether the nodes may be asked for more tokens.
