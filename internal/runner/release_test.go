@@ -187,6 +187,8 @@ func TestReleaseDoesNotOvertakeARequestThatIsBeingSent(t *testing.T) {
 		}
 		close(goOn)
 		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
 		if want := []node.Op{node.OpAcquire, node.OpAcquire, node.OpRelease}; !slices.Equal(sent, want) {
 			t.Errorf("the fifth node was sent %v, want %v", sent, want)
 		}
