@@ -93,7 +93,7 @@ func TestExtensionInFlightServesTheNextHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
 		for _, l := range h.Links {
-			l.Set(func(l *locktest.Link) { l.Out, l.Back = 4*time.Millisecond, 4*time.Millisecond })
+			l.Set(func(l *locktest.Link) { l.Out, l.Back = 1500*time.Microsecond, 1500*time.Microsecond })
 		}
 		start := time.Now()
 		var all sync.WaitGroup
@@ -108,7 +108,7 @@ func TestExtensionInFlightServesTheNextHolder(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if took := time.Since(start); took > 550*time.Millisecond {
+		if took := time.Since(start); took > 420*time.Millisecond {
 			t.Errorf("160 leases of 2 ms took %v", took)
 		} else {
 			t.Log(took)
