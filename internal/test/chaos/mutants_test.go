@@ -42,7 +42,7 @@ func TestMutantsOfTheScriptsAreFoundOut(t *testing.T) {
 	// One build: its clients change a script while they load it.
 	const name, between = "a script is changed", "\x1f"
 	binary := mutants.Build(t, []mutants.Edit{{Name: name, File: "store/redis/scripts.go", Old: "	return string(text)\n", New: fmt.Sprintf(`
-	if change := strings.Split(mutantOn, %q); change[0] == path {
+	if change := strings.Split(mutantOn, %q); change[0] == file {
 		return strings.Replace(string(text), change[1], change[2], 1)
 	}
 	return string(text)
