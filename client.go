@@ -21,6 +21,7 @@ import (
 // A Client acquires locks on one node, or on a majority of several. It is safe
 // for use by many goroutines. A process needs one for each set of nodes.
 type Client struct {
+	carrier
 	opts    Options
 	cluster *runner.Cluster
 }
@@ -30,7 +31,11 @@ type Client struct {
 // their identity, so that a server that is listed twice is refused. A node that
 // cannot be reached is no error here.
 func New(nodes []Node, opts *Options) (*Client, error) {
-	c, err := assemble(nodes, opt.Value(opts))
+	o := opt.Value(opts)
+	c, err := assemble(nodes, o)
+	if inside.Idle(&o) {
+		return c, err
+	}
 	if err == nil {
 		err = c.cluster.Identify()
 	}
@@ -79,7 +84,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		AnyMembership:  opts.AnyMembership,
 		AssumeFresh:    opts.AssumeFresh,
 		NoHandOver:     opts.NoHandOver,
-		Clock:          opts.clock,
+		Clock:          inside.Clock(&opts),
 		Log:            opts.Logger,
 		Observer:       nodeObserver,
 	})
@@ -91,7 +96,12 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 			return nil, err
 		}
 	}
-	return &Client{opts: opts, cluster: cluster}, nil
+	c := &Client{opts: opts, cluster: cluster}
+	c.carrier = inside.Carry(inside.Client{
+		Cluster: cluster, Prefix: opts.Prefix, AnyMembership: opts.AnyMembership,
+		CompletedRetention: opts.CompletedRetention, Observer: opts.Observer, Key: c.key,
+	})
+	return c, nil
 }
 
 // Close releases all leases that are still held, concurrently, waits for
@@ -152,21 +162,8 @@ func ownerName(label string) string {
 }
 
 // Package admin needs the inside of a client, and tests a clock. Neither is for
-// lock users.
-func init() {
-	of := func(c *Client) inside.Client {
-		return inside.Client{
-			Cluster: c.cluster, Prefix: c.opts.Prefix, AnyMembership: c.opts.AnyMembership,
-			CompletedRetention: c.opts.CompletedRetention, Observer: c.opts.Observer, Key: c.key,
-		}
-	}
-	inside.Of = func(client any) inside.Client { return of(client.(*Client)) }
-	inside.Assemble = func(nodes []Node, opts any) (inside.Client, error) {
-		c, err := assemble(nodes, opts.(Options))
-		if err != nil {
-			return inside.Client{}, err
-		}
-		return of(c), nil
-	}
-	inside.SetClock = func(opts any, clock runner.Clock) { opts.(*Options).clock = clock }
-}
+// lock users, so that the names of what is embedded are not exported.
+type (
+	carrier  = inside.Carrier
+	settings = inside.Settings
+)

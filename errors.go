@@ -276,7 +276,7 @@ func lostWithout(name string, token Token, why error) *LostError {
 // lost returns the error for a lost lock. why is what the nodes answered,
 // ErrMaxHold, or nil if the lock was not extended in time. The mutex is held.
 func (l *Lease) lost(why error) *LostError {
-	clock, core := l.c.opts.clock, l.claim.Core()
+	clock, core := l.c.cluster.Clock(), l.claim.Core()
 	e := &LostError{Name: l.name, Token: core.Token(), Err: why}
 	e.Held = clock.Uptime() - core.Acquired()
 	e.Since = clock.Now().Add(-e.Held)
@@ -297,7 +297,7 @@ func (l *Lease) isNews() bool {
 // a logger or an observer may be slow.
 func (l *Lease) tellEnd() {
 	l.claim.Lock()
-	cause, held, token := l.cause, l.c.opts.clock.Uptime()-l.claim.Core().Acquired(), l.claim.Core().Token()
+	cause, held, token := l.cause, l.c.cluster.Clock().Uptime()-l.claim.Core().Acquired(), l.claim.Core().Token()
 	l.claim.Unlock()
 	if errors.Is(cause, ErrLost) {
 		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)

@@ -172,7 +172,7 @@ func (l *Lease) limits() (kept, held int64) {
 		return l.handleKept, l.handleHeld // as they were, however often it is handed on
 	}
 	now, _ := l.c.cluster.NodeTime(l.claim.Context(), l.claim.Key())
-	uptime := l.c.opts.clock.Uptime()
+	uptime := l.c.cluster.Clock().Uptime()
 	l.claim.Lock()
 	defer l.claim.Unlock()
 	core := l.claim.Core()

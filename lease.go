@@ -91,7 +91,7 @@ func (l *Lease) reporter() *reporter {
 
 // moved sets the deadline by the wall clock. The mutex is held.
 func (l *Lease) moved() {
-	clock := l.c.opts.clock
+	clock := l.c.cluster.Clock()
 	l.at = clock.Now().Add(l.claim.Core().Deadline() - clock.Uptime())
 }
 
@@ -159,8 +159,8 @@ func (l *Lease) ended() func() {
 	default:
 		l.cause = l.lost(nil)
 	}
-	if l.c.opts.clock.Uptime() < l.claim.Core().Deadline() {
-		l.at = l.c.opts.clock.Now()
+	if l.c.cluster.Clock().Uptime() < l.claim.Core().Deadline() {
+		l.at = l.c.cluster.Clock().Now()
 	}
 	if l.ends != nil {
 		l.cancel(l.cause)
@@ -325,7 +325,7 @@ func (l *Lease) atMaxHold() error {
 		return nil
 	}
 	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
-		ErrMaxHold, l.maxHold, l.name, (core.Deadline() - l.c.opts.clock.Uptime()).Round(time.Millisecond))
+		ErrMaxHold, l.maxHold, l.name, (core.Deadline() - l.c.cluster.Clock().Uptime()).Round(time.Millisecond))
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon

@@ -97,7 +97,7 @@ func (c *Client) Completed(ctx context.Context, name, occurrence string) (comple
 	if err == nil && !found.completed() && found.Memory == protocol.Unsure {
 		err = job.unknown(found)
 	}
-	return found.completed(), found.since(c.opts.clock.Now().Add(-c.opts.CompletedRetention)), err
+	return found.completed(), found.since(c.cluster.Clock().Now().Add(-c.opts.CompletedRetention)), err
 }
 
 // job returns an occurrence of a job, if name and occurrence are valid.

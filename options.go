@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -108,7 +109,7 @@ type Options struct {
 	// metrics. Defaults to none.
 	Observer observe.Observer
 
-	clock runner.Clock // tests set it; see package inside
+	settings // a clock of tests
 }
 
 // Cluster is what all clients of the same nodes have in common. Guarded nodes
@@ -252,8 +253,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Guard > GuardOff {
 		return o, &ConfigError{Field: "Guard", Value: uint8(o.Guard), Bound: "GuardAuto, GuardOn or GuardOff"}
 	}
-	if o.clock == nil {
-		o.clock = runner.NewSystemClock()
+	if inside.Clock(&o) == nil {
+		inside.SetClock(&o, runner.NewSystemClock())
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -141,12 +141,12 @@ func (j *job) request(op node.Op) node.Request {
 // survey asks all nodes, and returns their answers when there are enough, or an
 // error if a quorum did not answer.
 func (c *Client) survey(ctx context.Context, name string, req node.Request, enough func([]node.Result) bool) ([]node.Result, error) {
-	began := c.opts.clock.Uptime()
+	began := c.cluster.Clock().Uptime()
 	results := c.cluster.Survey(ctx, req, enough)
 	if someAnswer(results) {
 		return results, nil
 	}
-	quorum := &QuorumError{Op: req.Op, Name: name, Need: protocol.Quorum(len(results)), Elapsed: c.opts.clock.Uptime() - began, Nodes: results}
+	quorum := &QuorumError{Op: req.Op, Name: name, Need: protocol.Quorum(len(results)), Elapsed: c.cluster.Clock().Uptime() - began, Nodes: results}
 	quorum.countQuarantined()
 	err := error(quorum)
 	for _, r := range results {

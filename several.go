@@ -44,7 +44,7 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts *LockOptions)
 	defer stop(nil)
 	defer context.AfterFunc(all.ends, func() { stop(context.Cause(all.ends)) })()
 
-	began := c.opts.clock.Uptime()
+	began := c.cluster.Clock().Uptime()
 	for _, name := range names {
 		l, err := c.lock(waiting, name, c.after(began, opt.Value(opts)))
 		if err == nil {
@@ -88,7 +88,7 @@ func (c *Client) after(began time.Duration, opts LockOptions) LockOptions {
 	if opts.Wait == 0 {
 		return opts
 	}
-	opts.Wait -= c.opts.clock.Uptime() - began
+	opts.Wait -= c.cluster.Clock().Uptime() - began
 	if opts.Wait <= 0 {
 		opts.Wait, opts.Tries = 0, 1
 	}

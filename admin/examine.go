@@ -90,12 +90,14 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options,
 	if how.Samples < 1 || how.Samples > 1000 {
 		return nil, &node.ConfigError{Field: "Samples", Value: how.Samples, Bound: "between 1 and 1000"}
 	}
-	in, err := inside.Assemble(nodes, opt.Value(opts))
+	idle := opt.Value(opts)
+	inside.SetIdle(&idle)
+	client, err := redlatch.New(nodes, &idle)
 	if err != nil {
 		return nil, err
 	}
-	a := &Admin{in, in.Cluster}
-	name, err := in.Key(how.Name + "/" + rand.Text())
+	a := New(client)
+	name, err := a.in.Key(how.Name + "/" + rand.Text())
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,13 @@
 // Package inside gives package admin the inside of a client, and tests its
-// clock, so that package redlatch need not export them.
+// clock, so that package redlatch need not export them. Client and Options of
+// package redlatch embed a type of this package each: its methods are not
+// exported, so that only the functions here can call them.
 package inside
 
 import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/runner"
-	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
 
@@ -21,17 +22,40 @@ type Client struct {
 	Key func(name string) (string, error)
 }
 
-// Package redlatch sets these when it is initialized: their types are its own.
-var (
-	// Of returns the inside of a *redlatch.Client.
-	Of func(client any) Client
-	// Assemble returns that of a client of the nodes, with redlatch.Options,
-	// that asked them nothing: a server that is listed twice is not refused. The
-	// nodes stay open.
-	Assemble func(nodes []node.Node, opts any) (Client, error)
-	// SetClock has a client with these *redlatch.Options use a clock of its own.
-	// It is for tests. A clock can also have a method RandSource that returns a
-	// rand.Source of math/rand/v2: the client then draws its random values and
-	// delays from it, as simulations need, which must be repeatable.
-	SetClock func(opts any, clock runner.Clock)
-)
+// Carrier is what a redlatch.Client embeds.
+type Carrier struct{ client Client }
+
+// Carry returns a Carrier.
+func Carry(c Client) Carrier { return Carrier{c} }
+
+func (c *Carrier) inside() Client { return c.client }
+
+// Of returns the inside of a *redlatch.Client.
+func Of(client interface{ inside() Client }) Client { return client.inside() }
+
+// Settings are what redlatch.Options embed: those that users do not set.
+type Settings struct {
+	clock runner.Clock
+	idle  bool
+}
+
+func (s *Settings) settings() *Settings { return s }
+
+// Options are *redlatch.Options, or their Settings.
+type Options interface{ settings() *Settings }
+
+// SetClock has a client use a clock of its own. It is for tests. A clock can also
+// have a method RandSource that returns a rand.Source of math/rand/v2: the client
+// then draws its random values and delays from it, as simulations need, which must
+// be repeatable.
+func SetClock(opts Options, clock runner.Clock) { opts.settings().clock = clock }
+
+// Clock returns the clock that was set; nil if none was.
+func Clock(opts Options) runner.Clock { return opts.settings().clock }
+
+// SetIdle has New ask the nodes nothing: a server that is listed twice is not
+// refused. The nodes stay open if New returns an error.
+func SetIdle(opts Options) { opts.settings().idle = true }
+
+// Idle reports whether SetIdle was called.
+func Idle(opts Options) bool { return opts.settings().idle }
