@@ -33,7 +33,7 @@ type Client struct {
 func New(nodes []Node, opts *Options) (*Client, error) {
 	o := opt.Value(opts)
 	c, err := assemble(nodes, o)
-	if inside.Idle(&o) {
+	if inside.Idle(&o.settings) {
 		return c, err
 	}
 	if err == nil {
@@ -84,7 +84,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		AnyMembership:  opts.AnyMembership,
 		AssumeFresh:    opts.AssumeFresh,
 		NoHandOver:     opts.NoHandOver,
-		Clock:          inside.Clock(&opts),
+		Clock:          inside.Clock(&opts.settings),
 		Log:            opts.Logger,
 		Observer:       nodeObserver,
 	})

@@ -253,8 +253,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Guard > GuardOff {
 		return o, &ConfigError{Field: "Guard", Value: uint8(o.Guard), Bound: "GuardAuto, GuardOn or GuardOff"}
 	}
-	if inside.Clock(&o) == nil {
-		inside.SetClock(&o, runner.NewSystemClock())
+	if inside.Clock(&o.settings) == nil {
+		inside.SetClock(&o.settings, runner.NewSystemClock())
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
