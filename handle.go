@@ -44,11 +44,16 @@ type handle struct {
 // lock.
 func (l *Lease) Handle() string {
 	l.claim.Handle(protocol.Bar)
-	share := l.share()
+	share, value := l.share(), l.claim.Core().Value()
+	if l.claim.WasPassed() {
+		// The value is the next holder's now. This one is nobody's.
+		owner, _ := protocol.OwnerOf(value)
+		value = protocol.NewValue([16]byte{}, owner)
+	}
 	kept, held := l.limits()
 	text, err := json.Marshal(handle{
 		Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot),
-		Name: l.name, Key: l.claim.Key(), Value: l.claim.Core().Value(),
+		Name: l.name, Key: l.claim.Key(), Value: value,
 		Token: l.Token().String(), TTL: int64(l.TTL()), Kept: kept, Held: held, MaxHold: int64(l.maxHold),
 	})
 	if err != nil {

@@ -224,6 +224,13 @@ func (cl *Claim) lock(e *protocol.Event, where goroutine) *Claim {
 	return cl
 }
 
+// WasPassed reports whether the lease was passed on: its value is another's now.
+func (cl *Claim) WasPassed() bool {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.core.Cause() == protocol.WasPassed
+}
+
 // passOn passes the lease on to the next caller in the local queue, and reports
 // whether it did. The lease has ended, and its holder was told so, before the
 // next caller returns with its own.

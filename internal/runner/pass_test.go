@@ -196,6 +196,53 @@ func TestLeaseWithAHandleIsNotPassedOn(t *testing.T) {
 	})
 }
 
+// TestHandleOfALeaseThatWasPassedOnIsNobodys: the next holder has the same value on
+// the nodes.
+func TestHandleOfALeaseThatWasPassedOnIsNobodys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := slowHosts(t, 2, 3, redlatch.Options{})
+		l := crowd(t, hosts[0], 4, 5*time.Millisecond, redlatch.LockOptions{})
+		time.Sleep(10 * time.Millisecond)
+		l.mu.Lock()
+		before, served := l.last, len(l.served)
+		l.mu.Unlock()
+		time.Sleep(5 * time.Millisecond)
+		if l.mu.Lock(); before.Err() == nil || len(l.served) == served || len(l.served) == 4 {
+			t.Fatalf("%d of 4 were served, and the one before: %v; this test shows nothing", len(l.served), before.Err())
+		}
+		holder := l.last
+		l.mu.Unlock()
+		handle := before.Handle()
+		if lease, err := hosts[1].Attach(t.Context(), handle); !errors.Is(err, redlatch.ErrLost) {
+			t.Errorf("a lease was resumed that was passed on: %v, %v", lease, err)
+		}
+		if err := hosts[1].Release(t.Context(), handle); !errors.Is(err, redlatch.ErrLost) {
+			t.Errorf("the next holder's lock was released: %v", err)
+		}
+		if err := holder.Extend(t.Context()); err != nil && !errors.Is(err, redlatch.ErrReleased) {
+			t.Errorf("the next holder: %v", err)
+		}
+		l.all.Wait()
+		if releases := hosts[0].Links[0].Count(node.OpRelease); releases > 2 {
+			t.Errorf("%d releases: the lease was not passed on, and this test shows nothing", releases)
+		}
+	})
+}
+
+func TestCallerWithOtherOptionsWaitsBehindTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+		l := crowd(t, h, 8, 3*time.Millisecond, redlatch.LockOptions{})
+		for i, opts := range []redlatch.LockOptions{{TTL: 9 * time.Second}, {}, {NoKeepAlive: true}, {}, {MaxHold: time.Hour}, {}} {
+			l.join(h.Client, string(rune('i'+i)), 3*time.Millisecond, opts)
+		}
+		l.all.Wait()
+		if !slices.IsSorted(l.served) || len(l.served) != 14 {
+			t.Errorf("served in the order %v", l.served)
+		}
+	})
+}
+
 func TestTryLockAsksTheNodesBesideALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := slowHosts(t, 1, 3, redlatch.Options{})[0]

@@ -85,13 +85,11 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 		qs.mu.Unlock()
 		return nil, true
 	}
-	if !q.asks && !q.holder.claim.passesTo(a) {
-		q.asks = true
-		qs.mu.Unlock()
-		return q, true
-	}
 	me := &waiter{a: a, turn: make(chan *queue, 1)}
 	q.behind = append(q.behind, me)
+	if !q.asks && !q.holder.claim.passesTo(a) {
+		qs.ask(q) // the first in the queue: those who came before us stay before us
+	}
 	held, waiters := qs.watch(c, q), len(q.behind)
 	qs.mu.Unlock()
 	if held != nil {
