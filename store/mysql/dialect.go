@@ -37,7 +37,10 @@ func dialectOf(version string) *dialect {
 // at its end grants a lock that others do not see. A replica executes a statement
 // that is logged as text anew, as another server: it finds that the server is not
 // the one that was read, and lacks every lock.
+// Names and states are bytes: a server that converts them from one character set to
+// another gives one name several rows.
 const common = `CASE WHEN @@SESSION.autocommit <> 1 THEN 'autocommit'
+	WHEN @@SESSION.character_set_client <> @@SESSION.character_set_connection THEN 'character_set'
 	WHEN @@GLOBAL.log_bin <> 0 AND @@SESSION.binlog_format = 'STATEMENT' THEN 'binlog_format'
 	WHEN CONCAT('=', @@GLOBAL.read_only) NOT IN ('=0', '=OFF') THEN 'read_only'`
 
@@ -79,6 +82,7 @@ var mySQL = dialect{
 var unfit = map[string]string{
 	"autocommit":    "autocommit is off in this session, so a lock would not be committed: switch it on (autocommit=1 in the data source name, or in init_connect)",
 	"binlog_format": "binlog_format is STATEMENT, so a replica would lack every lock: set it to ROW or MIXED",
+	"character_set": "character_set_client and character_set_connection differ in this session, so names would be converted: set both by SET NAMES, or collation in the data source name",
 	"timestamp":     "the clock of this session was set by hand, so locks would expire early: do not set timestamp (in the data source name, or in init_connect)",
 	"read_only":     "this server is read-only, as replicas are: give the address of the primary",
 	"replica":       "this server replicates from another one: give the address of the primary. Replication in a circle is not supported",
@@ -102,9 +106,10 @@ func (d *dialect) statements(table, fitness string) texts {
 			"LATER_", "TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))").Replace(s)
 	}
 	// stamped has the statement compare the clock, and write by how much it is later.
-	// It is the time at which the statement began, as in a read.
+	// It is the time at which the statement began, as in a read. If that is not the
+	// present, the session's clock was set, or the statement waited: a read decides.
 	stamped := func(s string) string {
-		return put(strings.NewReplacer("STATE_", "CONCAT(UNHEX(LPAD(HEX(NOW_ - ?), 16, '0')), ?)", "TIMELY_", "NOW_ BETWEEN ? AND ?").Replace(s))
+		return put(strings.NewReplacer("STATE_", "CONCAT(UNHEX(LPAD(HEX(NOW_ - ?), 16, '0')), ?)", "TIMELY_", "NOW_ BETWEEN ? AND ? AND LATER_ BETWEEN 0 AND 5000").Replace(s))
 	}
 	const update = `UPDATE TABLE_ SET version = ?, state = STATE_ WHERE name = ? AND version = ? AND SAME_ AND TIMELY_
 		AND (SELECT version FROM (SELECT version FROM TABLE_ WHERE name = x'' LIMIT 1 LOCK IN SHARE MODE) m) = ?`

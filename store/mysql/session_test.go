@@ -95,6 +95,37 @@ func TestSessionWithAClockOfItsOwnIsRefused(t *testing.T) {
 	}
 }
 
+// TestSessionThatConvertsNamesIsRefused has a server convert the bytes of a name:
+// one name would have several rows.
+func TestSessionThatConvertsNamesIsRefused(t *testing.T) {
+	dsn := servertest.MariaDB(t)
+	for setting, refused := range map[string]bool{
+		"":                 false,
+		"SET NAMES latin1": false,
+		"SET collation_connection = latin1_swedish_ci": true,
+		"SET character_set_client = latin1":            true,
+		"SET character_set_connection = ascii":         true,
+	} {
+		n, db := over(t, dsn, 1)
+		if setting != "" {
+			_, err := db.Exec(setting)
+			must(t, err)
+		}
+		req := acquire("one")
+		req.Name = "müller " + setting
+		r, err := n.Do(t.Context(), req)
+		if refused && (!errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "character_set")) {
+			t.Errorf("after %q: %v, %v; want an error about the character sets", setting, r.Status, err)
+		}
+		if !refused {
+			req.Value, req.Token = "two", req.Token+1
+			if r, other := opened(t, dsn).Do(t.Context(), req); err != nil || other != nil || r.Status != node.Held {
+				t.Errorf("after %q: %v, then another: %v, %v; want held", setting, err, r.Status, other)
+			}
+		}
+	}
+}
+
 // TestNothingIsLeftOnAGivenSession compares the settings of a session before and
 // after requests.
 func TestNothingIsLeftOnAGivenSession(t *testing.T) {
