@@ -52,7 +52,8 @@ func read(file string) string {
 	if err != nil {
 		panic(err) // the file is part of this package
 	}
-	return string(text)
+	// The scripts write the prefix of their keys out; keys.go has it.
+	return strings.ReplaceAll(string(text), "redlatch:1:", reserved)
 }
 
 // The scripts, one for each operation. Each is idempotent for its own value.

@@ -41,12 +41,11 @@ func TestMutantsOfTheScriptsAreFoundOut(t *testing.T) {
 	mutants.Fits(t, edits...)
 	// One build: its clients change a script while they load it.
 	const name, between = "a script is changed", "\x1f"
-	binary := mutants.Build(t, []mutants.Edit{{Name: name, File: "store/redis/scripts.go", Old: "	return string(text)\n", New: fmt.Sprintf(`
+	binary := mutants.Build(t, []mutants.Edit{{Name: name, File: "store/redis/scripts.go", Old: "	return strings.ReplaceAll(string(text), ", New: fmt.Sprintf(`
 	if change := strings.Split(mutantOn, %q); change[0] == file {
 		return strings.Replace(string(text), change[1], change[2], 1)
 	}
-	return string(text)
-`, between)}}, "./cmd/redlatch-torture", "build -ldflags=-s")[name]
+	return strings.ReplaceAll(string(text), `, between)}}, "./cmd/redlatch-torture", "build -ldflags=-s")[name]
 	sampled := map[chaos.Rule]bool{}
 	for _, m := range scriptMutants {
 		only := os.Getenv("REDLATCH_MUTANT")
