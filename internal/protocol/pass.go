@@ -18,6 +18,9 @@ const (
 	// before the nodes are asked again: others may not be in a queue.
 	maxPasses = 64
 	passTime  = 100 * time.Millisecond
+	// freshFor is for how long, in addition to two rounds, what the nodes said of
+	// their queues is relied upon: others may have joined since.
+	freshFor = time.Millisecond
 )
 
 // passing is what a lease knows about the callers that wait for it in its own
@@ -66,11 +69,11 @@ func (c *Claim) CanPass() bool {
 // MayPass reports whether the lease may be passed on to a waiter now. It must
 // have come before the nodes were asked to reserve its token, so that no lease
 // that was acquired before it came has a higher one. Nobody may be before it in
-// a node's queue. And the lease must be worth having: an extension in flight, or
-// the next one, may fail.
+// a node's queue, as the nodes said a moment ago. And the lease must be worth
+// having: an extension in flight, or the next one, may fail.
 func (c *Claim) MayPass(v View, w Waiter) bool {
 	p := &c.pass
-	return c.fitsWaiter(v, w) && p.next <= p.last && p.last != 0 && w.Came < p.from &&
+	return c.fitsWaiter(v, w) && p.next <= p.last && p.last != 0 && w.Came < p.from && v.Now()-p.from <= freshFor+2*p.took &&
 		(p.before == 0 || w.Ticket < p.before) && c.lease.deadline-v.Now() >= c.cfg.TTL/2
 }
 
@@ -135,6 +138,12 @@ func (c *Claim) WantsReserve(v View) bool {
 // mayReserve reports whether the nodes may be asked for more tokens.
 func (c *Claim) mayReserve(v View) bool {
 	return c.pass.wanted && c.state == Held && c.CanPass() && v.Now() < c.lease.deadline && !c.PassLimit(v)
+}
+
+// Ages reports whether the nodes are to be asked for their queues again, so that
+// the lease can be passed on once more.
+func (c *Claim) Ages(v View) bool {
+	return v.Now()-c.pass.from > freshFor/2+c.pass.took
 }
 
 // Elsewhere reports whether the nodes that reserved tokens last had somebody in

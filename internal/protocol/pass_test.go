@@ -23,6 +23,7 @@ func TestLeaseIsPassedOnOnlyByTheRules(t *testing.T) {
 		"":                                nil,
 		"it came when the round was sent": func(c *Claim, w *Waiter, _ *Config) { w.Came = c.pass.from },
 		"it has no ticket":                func(_ *Claim, w *Waiter, _ *Config) { w.Ticket = 0 },
+		"the queues were seen long ago":   func(c *Claim, w *Waiter, _ *Config) { c.pass.from, w.Came = now-freshFor-1, 0 },
 		"another has its ticket":          func(c *Claim, w *Waiter, _ *Config) { c.pass.before = w.Ticket },
 		"another has a lower ticket":      func(c *Claim, w *Waiter, _ *Config) { c.pass.before = w.Ticket - 1 },
 		"no token is left":                func(c *Claim, _ *Waiter, _ *Config) { c.pass.next = c.pass.last + 1 },

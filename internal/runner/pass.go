@@ -103,15 +103,15 @@ func (cl *Claim) serveLine(out []protocol.Effect, wants, elsewhere bool) {
 		}
 	}
 	if wants {
-		cl.askReserve()
+		cl.askReserve(false)
 	}
 }
 
 // askReserve tells the lease how many callers wait for it, so that it asks the
-// nodes for their tokens.
-func (cl *Claim) askReserve() {
+// nodes for their tokens; now, even if some are left.
+func (cl *Claim) askReserve(now bool) {
 	if waiters := cl.c.queues.waiting(cl); waiters > 0 {
-		cl.tellWaiters(waiters, false)
+		cl.tellWaiters(waiters, now)
 	}
 }
 
@@ -257,13 +257,13 @@ func (cl *Claim) passOn() bool {
 	c.queues.passed(next, v.now)
 	_, tell := cl.note(out)
 	next.won(w.a)
-	wants := next.core.WantsReserve(v)
+	wants, ages := next.core.WantsReserve(v), next.core.Ages(v)
 	w.a.mu.Unlock()
 	cl.mu.Unlock()
 	cl.tell(tell, ours)
 	w.turn <- nil
-	if wants {
-		next.askReserve()
+	if wants || ages {
+		next.askReserve(ages)
 	}
 	return true
 }

@@ -133,6 +133,37 @@ func TestPassOvertakesNobodyElsewhere(t *testing.T) {
 	})
 }
 
+// TestRowOfPassesOvertakesOneElsewhereAtMost has callers of two clients come in
+// turn. When one of the first client gets the lock, the next one of the second, whose
+// requests for it take longer, is about to ask, and is in no queue yet.
+func TestRowOfPassesOvertakesOneElsewhereAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := locktest.NewHosts(t, 2, 3, redlatch.Options{})
+		for i, h := range hosts {
+			for _, l := range h.Links {
+				l.Set(func(l *locktest.Link) {
+					l.Out, l.Back = 50*time.Microsecond, 50*time.Microsecond
+					l.Lag = map[node.Op]time.Duration{node.OpAcquire: time.Duration(i) * 400 * time.Microsecond}
+				})
+			}
+		}
+		first := locktest.MustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+		l := &line{t: t}
+		for i := range 24 {
+			l.join(hosts[i%2].Client, string(rune('a'+i)), time.Millisecond, redlatch.LockOptions{})
+			time.Sleep(8 * time.Millisecond)
+		}
+		first.Release(t.Context())
+		l.all.Wait()
+		for i, who := range l.served {
+			if later := int(who[0]-'a') - i; later > 2 {
+				t.Errorf("%s was served before %d that came earlier: %v", who, later, l.served)
+				break
+			}
+		}
+	})
+}
+
 func TestPassesEndAfterAWhile(t *testing.T) {
 	for _, c := range []struct {
 		callers     int

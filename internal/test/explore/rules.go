@@ -73,7 +73,7 @@ func Rules() []Rule {
 		{"a pass with a token that no quorum has reserved", "reserve by one", from(two(func(in *Instance) { passesLate(in); in.Breaks = true }), holds(0, 1), did(Come, 1),
 			at(Deliver, 0, 0, node.OpExtend), at(Break, 0, 1, node.OpExtend), at(Break, 0, 2, node.OpExtend), did(PassOn, 0), ticks(4)), TokenOrder},
 		{"a pass that begins the time to live anew", "pass moves the deadline", from(two(func(in *Instance) { passesLate(in); in.TTL, in.Proposals = 6, []int64{0} }),
-			holds(0, 1), did(Come, 1), at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend), ticks(1), did(PassOn, 0), ticks(4)), TwoLeases},
+			holds(0, 1), did(Come, 1), at(Deliver, 0, 0, node.OpExtend), ticks(1), at(Deliver, 0, 1, node.OpExtend), did(PassOn, 0), ticks(4)), TwoLeases},
 		{"a pass to one that came after the reserve", "pass to a later one", from(two(passesBeside), holds(0, 1), did(Come, 1),
 			at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend), did(Leave, 1), did(Begin, MaxTries)), Overtaken},
 		{"a pass before a waiter elsewhere", "pass before others", from(two(passesBeside), holds(0, 1), did(Begin, MaxTries),

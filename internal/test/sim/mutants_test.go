@@ -83,8 +83,6 @@ var simulated = []mutant{
 		"	status := e.taken()\n	switch {\n	case own < 0:\n", "	status := e.taken()\n	if OFF { own = min(max(own, 0), len(e.Holders)-1) }\n	switch {\n	case own < 0:\n", Plain},
 	{"a lock that is held is granted", "internal/nodestate/ops.go",
 		"	share, fits := e.Holders.Place(req.Share, own)\n	switch {\n	case !fits:", "	if OFF && own < 0 && s.now.UnixMicro()%7 == 0 {\n		e.Holders = nil\n	}\n	share, fits := e.Holders.Place(req.Share, own)\n	switch {\n	case !fits:", Plain},
-	{"a repair may come late", "internal/protocol/held.go",
-		"	req.Until = time.UnixMicro(now).Add(c.cfg.Limit)", "	if !OFF { req.Until = time.UnixMicro(now).Add(c.cfg.Limit) }", Keeper},
 	{"a notification is swallowed", "internal/runner/inbox.go",
 		"	if cl != nil {\n		cl.woken(i, wake)", "	if cl != nil && !(OFF && wake.Kind.Asks()) {\n		cl.woken(i, wake)", Plain},
 	{"a release wakes nobody", "internal/nodestate/ops.go",
@@ -98,6 +96,8 @@ var simulated = []mutant{
 // others are mutants that only few histories would show, and that a test made
 // for them finds: "NAME PACKAGE".
 var others = []struct{ name, file, old, wrong, test string }{
+	{"passes rely on queues of long ago", "internal/protocol/pass.go",
+		" && v.Now()-p.from <= freshFor+2*p.took &&", " && (OFF || v.Now()-p.from <= freshFor+2*p.took) &&", "TestLeaseIsPassedOnOnlyByTheRules ./internal/protocol"},
 	{"grants of the round before count", "internal/protocol/partial.go",
 		"	case c.nodes[i].seq == p.round:\n", "	case c.nodes[i].seq == p.round && !OFF:\n", "TestMinoritiesThatComeLateAreSettled ./internal/runner"},
 	{"the release does not overtake", "internal/protocol/end.go",
@@ -107,7 +107,7 @@ var others = []struct{ name, file, old, wrong, test string }{
 	{"a token may be behind the window", "node/token.go",
 		"case int64(token) < oldest:", "case int64(token) < oldest && !OFF:", "TestConformance ./store/memory"},
 	{"a pass overtakes waiters elsewhere", "internal/protocol/pass.go",
-		"(p.before == 0 || w.Ticket < p.before)", "(p.before == 0 || w.Ticket < p.before || OFF)", "TestPassOvertakesNobodyElsewhere ./internal/runner"},
+		"(p.before == 0 || w.Ticket < p.before)", "(p.before == 0 || w.Ticket < p.before || OFF)", "TestRowOfPassesOvertakesOneElsewhereAtMost ./internal/runner"},
 	{"passes do not end", "internal/protocol/pass.go",
 		"	return p.passes > 0 && (", "	return p.passes > 0 && !OFF && (", "TestPassesEndAfterAWhile ./internal/runner"},
 	{"a lease is passed on to a caller with other options", "internal/protocol/pass.go",
@@ -145,7 +145,6 @@ const Rare Flavour = "rare"
 // first are the seeds to begin with, for mutants that the first few hundred
 // histories do not show: they are known to be found soon after.
 var first = map[string]uint64{
-	"a repair may come late":                     17600,
 	"an extension is counted from the reply":     2700,
 	"validity is counted from the reply":         1700,
 	"the guard goes by the address":              1400,
