@@ -15,7 +15,7 @@ func inLua(name, place, change, old, wrong string) struct{ name, file, old, wron
 
 // duelOthers are rules that are changed in one of the two engines alone.
 var duelOthers = []struct{ name, file, old, wrong, test string }{
-	inLua("a token may be behind the window in Lua", "	return string(text)\n", "return strings.Replace(string(text), %q, %q, 1)",
+	inLua("a token may be behind the window in Lua", "	// The scripts write the prefix", "return strings.Replace(string(text), %q, %q, 1)",
 		"if t < e.now - e.window then return 'behind' end", ""),
 	inLua("the release of a share leaves the floor in Lua", "	return text.String()\n", "return strings.Replace(text.String(), %q, %q, 1)",
 		"raise(e.kind ~= '' or token > e.fence)", "raise(token > e.fence)"),
