@@ -148,7 +148,7 @@ func TestRedsyncsOwnTestsPass(t *testing.T) {
 	servertest.Need(t)
 	// One of them expects that Extend has reached all servers when it returns,
 	// which holds unless a server is slow.
-	stall.Retry(t, 100*time.Millisecond, runTheirTests)
+	stall.Retry(t, 30*time.Millisecond, runTheirTests)
 }
 
 func runTheirTests(t testing.TB) {
