@@ -367,7 +367,7 @@ func TestReleaseThatDoDidNotWaitForIsReported(t *testing.T) {
 				t.Errorf("the log has %q, want %q", log.String(), step.want)
 			}
 			if last := rounds[len(rounds)-1]; last.Op != node.OpRelease || last.Won {
-				t.Errorf("the observer was told of %+v", last)
+				t.Errorf("the observer was notified of %+v", last)
 			}
 			for _, l := range links {
 				l.Thaw()

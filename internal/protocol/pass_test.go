@@ -86,6 +86,6 @@ func TestTokensAreReservedByAQuorum(t *testing.T) {
 		}
 	}
 	if p := c.pass; p.next != 21 || p.last != 23 || p.from != 7 || p.before != 80 {
-		t.Errorf("reserved are %d to %d, for those who came before %v, with tickets below %d", p.next, p.last, p.from, p.before)
+		t.Errorf("reserved are %d to %d, for callers that came before %v, with tickets below %d", p.next, p.last, p.from, p.before)
 	}
 }

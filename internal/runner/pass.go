@@ -117,7 +117,7 @@ func (cl *Claim) askReserve(now bool) {
 
 // pauses reports that the next caller in the local queue asks when the release is
 // over, and not as soon as it was sent: the lease was passed on for long, and
-// those who are in no queue need a moment in which the lock is free.
+// clients that are in no queue need a moment in which the lock is free.
 func (cl *Claim) pauses() bool {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
@@ -232,7 +232,7 @@ func (cl *Claim) WasPassed() bool {
 }
 
 // passOn passes the lease on to the next caller in the local queue, and reports
-// whether it did. The lease has ended, and its holder was told so, before the
+// whether it did. The lease has ended, and its holder was notified, before the
 // next caller returns with its own.
 func (cl *Claim) passOn() bool {
 	c := cl.c

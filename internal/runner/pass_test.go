@@ -30,7 +30,7 @@ func (l *line) join(c *redlatch.Client, who string, hold time.Duration, opts red
 	l.all.Go(func() {
 		lease := locktest.MustLock(l.t, c, "job", opts)
 		l.mu.Lock()
-		// Whoever had it before has it no longer, and had a lower token.
+		// The holder before has it no longer, and had a lower token.
 		if l.last != nil && (l.last.Context().Err() == nil || l.last.Err() == nil || l.last.Token() >= lease.Token()) {
 			l.t.Errorf("%s has token %d, and the one before, with %d, has ended: %v, %v", who, lease.Token(), l.last.Token(), l.last.Context().Err(), l.last.Err())
 		}
@@ -341,7 +341,7 @@ func TestCloseEndsALine(t *testing.T) {
 		h.Client.Close()
 		all.Wait()
 		if closed.Load() == 0 {
-			t.Error("nobody was told that the client is closed")
+			t.Error("nobody got an error that the client is closed")
 		}
 		for i, link := range h.Links {
 			if r, _ := link.Node.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"}); r.Status != node.Absent {

@@ -88,7 +88,7 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 	me := &waiter{a: a, turn: make(chan *queue, 1)}
 	q.behind = append(q.behind, me)
 	if !q.asks && !q.holder.claim.passesTo(a) {
-		qs.ask(q) // the first in the queue: those who came before us stay before us
+		qs.ask(q) // the first in the queue: callers that came before stay before us
 	}
 	held, waiters := qs.watch(c, q), len(q.behind)
 	qs.mu.Unlock()

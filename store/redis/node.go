@@ -248,7 +248,7 @@ var (
 	releaseDefaults = [10]string{3: defaultRetention, 4: defaultWindow}
 )
 
-// declares reports whether the script has to be told all keys. On a server that is
+// declares reports whether the script must be sent all keys. On a server that is
 // no part of a Cluster, the scripts of common requests add those beside a plain
 // name themselves.
 func (r *run) declares() bool {

@@ -161,7 +161,7 @@ func TestExitIsThatOfTheCommand(t *testing.T) {
 	}
 }
 
-// stallingLease has this process stall in the middle of a run: the guardian is told
+// stallingLease has this process stall in the middle of a run: the guardian is sent
 // a deadline, and hears nothing more until it is over. Then the lease is extended.
 type stallingLease struct {
 	*fakeLease

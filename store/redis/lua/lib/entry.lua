@@ -4,7 +4,7 @@
 --   stored  its fence; '' for none
 --   turn    its turn; false if the queue is empty
 --   marker  the server's marker; false if there is none, nil if it does not matter
--- A Cluster has to be told all keys that a script uses. Elsewhere the lock and the
+-- A Cluster needs a list of all keys that a script uses. Elsewhere the lock and the
 -- marker are enough, and the script adds the others: that is less to send and to
 -- take apart. Globals are made locals, which are faster.
 local KEYS, ARGV, call = KEYS, ARGV, redis.call
