@@ -95,6 +95,23 @@ func TestSessionWithAClockOfItsOwnIsRefused(t *testing.T) {
 	}
 }
 
+// TestWriteWithoutAReadComparesTheSessionsClock sets the time of a session a bit
+// ahead, when the node has read the clock before and expects such a time.
+func TestWriteWithoutAReadComparesTheSessionsClock(t *testing.T) {
+	n, db := over(t, servertest.MariaDB(t), 1)
+	req := acquire("one")
+	req.Name, req.TTL = "clock of a session", time.Hour
+	if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+		t.Fatal(r.Status, err)
+	}
+	_, err := db.Exec("SET timestamp = UNIX_TIMESTAMP(SYSDATE(6)) + 0.15")
+	must(t, err)
+	req.Op = node.OpExtend
+	if r, err := n.Do(t.Context(), req); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "timestamp") {
+		t.Errorf("an extension: %v, %v; want an error about the timestamp", r.Status, err)
+	}
+}
+
 // TestSessionThatConvertsNamesIsRefused has a server convert the bytes of a name:
 // one name would have several rows.
 func TestSessionThatConvertsNamesIsRefused(t *testing.T) {
