@@ -105,12 +105,10 @@ type duel struct {
 	long, window time.Duration
 	wakes        []string
 	edges        []edge
-	// slowest is how long the slowest request took.
-	slowest time.Duration
-	flush   func()
-	log     []string
-	kinds   [6]node.Share // what each value waits for
-	crowd   bool          // most requests wait, and few tokens are refused
+	flush        func()
+	log          []string
+	kinds        [6]node.Share // what each value waits for
+	crowd        bool          // most requests wait, and few tokens are refused
 }
 
 func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *duel {
@@ -322,8 +320,7 @@ func (d *duel) step(req node.Request) bool {
 	if err != nil {
 		d.t.Fatalf("%+v: %v", req, err)
 	}
-	took := time.Since(sent)
-	d.slowest = max(d.slowest, took)
+	took := d.real.took(sent)
 	if d.nearEdge(real.Now, took) {
 		return false
 	}
@@ -350,7 +347,7 @@ func (d *duel) step(req node.Request) bool {
 	if d.rival.stamps {
 		// A time that is foreseen is early by as long as the last read and the
 		// write took, and by what the clocks' rates may differ.
-		off += d.slowest + 10*time.Millisecond
+		off += d.real.slowest + 10*time.Millisecond
 	}
 	for _, a := range after {
 		if a > 0 {
@@ -362,7 +359,7 @@ func (d *duel) step(req node.Request) bool {
 	if a, b := essence(req, real), essence(req, model); a != b {
 		d.differ("%s says %s, the model %s", d.rival.name, a, b)
 	}
-	if off := real.Left - model.Left; off.Abs() > d.slowest+took+15*time.Millisecond {
+	if off := real.Left - model.Left; off.Abs() > d.real.slowest+took+15*time.Millisecond {
 		d.differ("%s says %v left, the model %v", d.rival.name, real.Left, model.Left)
 	}
 	return true
@@ -420,7 +417,7 @@ func (d *duel) sameListing() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	took := time.Since(sent)
+	took := d.real.took(sent)
 	if d.nearEdge(real.Reply.Now, took) {
 		return
 	}
@@ -429,7 +426,7 @@ func (d *duel) sameListing() {
 		d.differ("%s has\n%sthe model\n%s", d.rival.name, a, b)
 	}
 	for i, h := range real.Holders {
-		if off := h.Until.Sub(model.Holders[i].Until); off.Abs() > d.slowest+took+15*time.Millisecond {
+		if off := h.Until.Sub(model.Holders[i].Until); off.Abs() > d.real.slowest+took+15*time.Millisecond {
 			d.differ("%s has %.32s until %v, the model until %v", d.rival.name, h.Value, h.Until, model.Holders[i].Until)
 		}
 	}

@@ -135,8 +135,18 @@ func listen(t *testing.T, n node.Node, rows bool) *watched {
 type watched struct {
 	node.Node
 	epoch uint64 // the highest that was sent or seen
-	mu    sync.Mutex
-	wakes []string
+	// slowest is how long the slowest request took. The node may go by a clock that
+	// it read in that one, also in a later sequence.
+	slowest time.Duration
+	mu      sync.Mutex
+	wakes   []string
+}
+
+// took notes and returns how long a request took.
+func (w *watched) took(sent time.Time) time.Duration {
+	took := time.Since(sent)
+	w.slowest = max(w.slowest, took)
+	return took
 }
 
 func (w *watched) hear(wake node.Wake) {
