@@ -105,14 +105,17 @@ type duel struct {
 	long, window time.Duration
 	wakes        []string
 	edges        []edge
-	flush        func()
-	log          []string
-	kinds        [6]node.Share // what each value waits for
-	crowd        bool          // most requests wait, and few tokens are refused
+	// slowest is how long the slowest request took, or may have taken whose clock the
+	// node goes by at first.
+	slowest time.Duration
+	flush   func()
+	log     []string
+	kinds   [6]node.Share // what each value waits for
+	crowd   bool          // most requests wait, and few tokens are refused
 }
 
 func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *duel {
-	d := &duel{t: t, rival: r, seed: seed, name: name, s: &stream{dice: dice(mix(seed))}, real: real, began: time.Now()}
+	d := &duel{t: t, rival: r, seed: seed, name: name, s: &stream{dice: dice(mix(seed))}, real: real, began: time.Now(), slowest: real.read}
 	d.plain = d.s.one(6)
 	d.long, d.window = time.Hour, 2*time.Second
 	if seed%2 == 0 {
@@ -320,8 +323,19 @@ func (d *duel) step(req node.Request) bool {
 	if err != nil {
 		d.t.Fatalf("%+v: %v", req, err)
 	}
-	took := d.real.took(sent)
-	if d.nearEdge(real.Now, took) {
+	took := time.Since(sent)
+	d.slowest = max(d.slowest, took)
+	off := took
+	if d.rival.stamps {
+		// A time that is foreseen is early by as long as the last read and the
+		// write took, and by what the clocks' rates may differ.
+		off += d.real.read + 2*time.Millisecond
+	}
+	if req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
+		d.real.read = 0
+	}
+	d.real.read = max(d.real.read, took)
+	if d.nearEdge(real.Now, off) {
 		return false
 	}
 	d.now, d.real.epoch = real.Now, max(d.real.epoch, real.Epoch)
@@ -343,12 +357,6 @@ func (d *duel) step(req node.Request) bool {
 	} else if req.Op == node.OpMark {
 		after = append(after, briefly)
 	}
-	off := took
-	if d.rival.stamps {
-		// A time that is foreseen is early by as long as the last read and the
-		// write took, and by what the clocks' rates may differ.
-		off += d.real.slowest + 10*time.Millisecond
-	}
 	for _, a := range after {
 		if a > 0 {
 			d.edges = append(d.edges, edge{d.now.Add(a), off})
@@ -359,7 +367,7 @@ func (d *duel) step(req node.Request) bool {
 	if a, b := essence(req, real), essence(req, model); a != b {
 		d.differ("%s says %s, the model %s", d.rival.name, a, b)
 	}
-	if off := real.Left - model.Left; off.Abs() > d.real.slowest+took+15*time.Millisecond {
+	if off := real.Left - model.Left; off.Abs() > d.slowest+took+15*time.Millisecond {
 		d.differ("%s says %v left, the model %v", d.rival.name, real.Left, model.Left)
 	}
 	return true
@@ -417,7 +425,7 @@ func (d *duel) sameListing() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	took := d.real.took(sent)
+	took := time.Since(sent)
 	if d.nearEdge(real.Reply.Now, took) {
 		return
 	}
@@ -426,7 +434,7 @@ func (d *duel) sameListing() {
 		d.differ("%s has\n%sthe model\n%s", d.rival.name, a, b)
 	}
 	for i, h := range real.Holders {
-		if off := h.Until.Sub(model.Holders[i].Until); off.Abs() > d.real.slowest+took+15*time.Millisecond {
+		if off := h.Until.Sub(model.Holders[i].Until); off.Abs() > d.slowest+took+15*time.Millisecond {
 			d.differ("%s has %.32s until %v, the model until %v", d.rival.name, h.Value, h.Until, model.Holders[i].Until)
 		}
 	}

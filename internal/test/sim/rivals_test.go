@@ -135,18 +135,12 @@ func listen(t *testing.T, n node.Node, rows bool) *watched {
 type watched struct {
 	node.Node
 	epoch uint64 // the highest that was sent or seen
-	// slowest is how long the slowest request took. The node may go by a clock that
-	// it read in that one, also in a later sequence.
-	slowest time.Duration
-	mu      sync.Mutex
-	wakes   []string
-}
-
-// took notes and returns how long a request took.
-func (w *watched) took(sent time.Time) time.Duration {
-	took := time.Since(sent)
-	w.slowest = max(w.slowest, took)
-	return took
+	// read is how long the request took at most in which the node last read the
+	// server's clock. It may have been in an earlier sequence. Acquisitions,
+	// extensions and releases may go without a read.
+	read  time.Duration
+	mu    sync.Mutex
+	wakes []string
 }
 
 func (w *watched) hear(wake node.Wake) {
