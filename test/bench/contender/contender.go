@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-redsync/redsync/v4"
+
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/test/bench/server"
 )
@@ -21,15 +23,6 @@ const TTL = 10 * time.Second
 // releaseTimeout bounds a release, on a context of its own: the clients of
 // some contenders would otherwise wait for a frozen server for many seconds.
 const releaseTimeout = time.Second
-
-// Lock is what is asked for: one of so many slots, a reader's lock, or, with
-// neither, a lock that excludes all others. A contender that has no slots or no
-// readers takes no part where they are asked for.
-type Lock struct {
-	Name   string
-	Slots  int
-	Shared bool
-}
 
 // Release releases a lock.
 type Release func(context.Context) error
@@ -44,13 +37,13 @@ func (r Release) Do() error {
 // Locker takes locks for one process.
 type Locker struct {
 	// Lock waits for the lock until ctx ends.
-	Lock func(ctx context.Context, l Lock) (Release, error)
+	Lock func(ctx context.Context, name string) (Release, error)
 	// Do locks, calls body and releases, in one call of the client; nil if that
 	// is not what is measured.
-	Do func(ctx context.Context, l Lock, body func()) error
-	// Hold is Lock, and returns what extends the lock as well; nil if the client
-	// cannot.
-	Hold func(ctx context.Context, l Lock) (extend, release Release, err error)
+	Do func(ctx context.Context, name string, body func()) error
+	// Read takes a reader's lock, and returns what extends it as well; nil if the
+	// client has none.
+	Read func(ctx context.Context, name string) (extend, release Release, err error)
 	// Fork is set if each contender for one name needs a Locker of its own.
 	Fork func() (*Locker, error)
 	// Close closes the connections.
@@ -85,7 +78,7 @@ type Contender struct {
 	// Direct are the commands which it sends to Redis itself, besides the
 	// running of scripts and what every client sends about its connection.
 	Direct []string
-	// Open connects to the servers; nil if the driver is peers/contend.js.
+	// Open connects to the servers.
 	Open func(ctx context.Context, addresses []string) (*Locker, error)
 }
 
@@ -118,7 +111,7 @@ func (c *Contender) Sent(commands map[string]int64) int64 {
 }
 
 // All are all contenders.
-var All = slices.Concat(onRedis, onDatabases, family, capacity)
+var All = slices.Concat(onRedis, onDatabases, capacity)
 
 // Find returns the contenders with the given keys, separated by spaces.
 func Find(keys string) ([]*Contender, error) {
@@ -136,7 +129,7 @@ func Find(keys string) ([]*Contender, error) {
 // onRedis are the locks that one may hold, on Redis and etcd.
 var onRedis = []*Contender{
 	{Key: "redlatch", Title: "redlatch", Server: server.RedisKind,
-		Note: "its own driver, zero options but the TTL: tokens on; the restart guard on with several servers and off with 1, as is the default; with `Slots` or `Shared` where there are slots or readers, in the order of arrival",
+		Note: "its own driver, zero options but the TTL: tokens on; the restart guard on with several servers and off with 1, as is the default",
 		Open: openRedlatch(overSockets, plain)},
 	{Key: "redlatch-rueidis", Title: "redlatch over rueidis", Server: server.RedisKind,
 		Note: "rueidis driver, zero options but the TTL",
@@ -158,7 +151,7 @@ var onRedis = []*Contender{
 		Open: openRedsync(rueidisPool)},
 	{Key: "redsync-failfast", Title: "redsync, rueidis, fail-fast", Group: Peer, Server: server.RedisKind, Fixed: 5, Direct: []string{"set", "setnx"},
 		Note: "as above, with `WithFailFast(true)`, an option that returns at a majority and does not wait for the rest; shown where that matters, and not compared with in the goals: its release can overtake the lock on a server that was not waited for, and the key then stays there until it expires",
-		Open: openRedsync(rueidisPool, failFast)},
+		Open: openRedsync(rueidisPool, redsync.WithFailFast(true))},
 	{Key: "redislock", Title: "bsm/redislock", Group: Peer, Server: server.RedisKind, Fixed: 1,
 		Note: "one server only, by its nature; `LinearBackoff(100ms)` as its example for waiting has it, tries unlimited; go-redis defaults",
 		Open: openRedislock},
@@ -182,12 +175,3 @@ var capacity = []*Contender{{
 	Note: "its own driver, guard on, a TTL of 30 s",
 	Open: openRedlatch(overSockets, func() redlatch.Options { return redlatch.Options{TTL: 30 * time.Second, Guard: redlatch.GuardOn} }),
 }}
-
-// family are the peers that have slots or readers.
-var family = []*Contender{
-	{Key: "redsync-names", Title: "redsync, a name for each slot", Group: Peer, Server: server.RedisKind, Direct: []string{"set", "setnx"},
-		Note: "redsync has no slots: three names, tried in turn from a random one on, and redsync's own delay of 50 to 250 ms when all were taken; rueidis",
-		Open: openRedsyncNames},
-	{Key: "semaphore", Title: "redis-semaphore", Group: Peer, Server: server.RedisKind, Direct: []string{"zrem"},
-		Note: "npm's redis-semaphore 5.8.0 over ioredis 5.11.1; `Semaphore` on one server, `RedlockSemaphore` on three; default options: it asks every 10 ms"},
-}

@@ -62,7 +62,7 @@ func openSQL(driver, dsn string, first func(*sql.DB) error, lock func(ctx contex
 		return nil, err
 	}
 	return &Locker{
-		Lock:  func(ctx context.Context, l Lock) (Release, error) { return lock(ctx, db, l.Name) },
+		Lock:  func(ctx context.Context, name string) (Release, error) { return lock(ctx, db, name) },
 		Close: func() { db.Close() },
 	}, nil
 }
@@ -158,5 +158,15 @@ func openShedLock(driver string, dsn func(string) string, s shedLock) func(conte
 				}
 			}
 		})
+	}
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }

@@ -53,11 +53,11 @@ func openFloor(script string, plain bool) func(context.Context, []string) (*Lock
 		}
 		ms := strconv.FormatInt(TTL.Milliseconds(), 10)
 		return &Locker{
-			Lock: func(_ context.Context, l Lock) (Release, error) {
-				run := []string{"EVALSHA", fmt.Sprintf("%x", sha1.Sum([]byte(script))), "1", l.Name, "value"}
+			Lock: func(_ context.Context, name string) (Release, error) {
+				run := []string{"EVALSHA", fmt.Sprintf("%x", sha1.Sum([]byte(script))), "1", name, "value"}
 				acquire := run
 				if plain {
-					acquire = []string{"SET", l.Name, "value", "NX", "PX", ms}
+					acquire = []string{"SET", name, "value", "NX", "PX", ms}
 				}
 				return func(context.Context) error { return f.round(run...) }, f.round(acquire...)
 			},

@@ -22,11 +22,11 @@ func openRedislock(_ context.Context, addresses []string) (*Locker, error) {
 	c := goRedisClient(addresses[0])
 	locks := redislock.New(c)
 	return &Locker{
-		Lock: func(ctx context.Context, l Lock) (Release, error) {
+		Lock: func(ctx context.Context, name string) (Release, error) {
 			// Without a deadline it gives up after the lock's time to live.
 			ctx, cancel := context.WithTimeout(ctx, time.Hour)
 			defer cancel()
-			lock, err := locks.Obtain(ctx, l.Name, TTL, &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)})
+			lock, err := locks.Obtain(ctx, name, TTL, &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)})
 			if err != nil {
 				return nil, err
 			}
@@ -53,8 +53,8 @@ func openRueidislock(_ context.Context, addresses []string) (*Locker, error) {
 	return &Locker{
 		// This lock ends with ctx, unlike that of all other clients. The bench ends
 		// its contexts only when a measurement is over.
-		Lock: func(ctx context.Context, l Lock) (Release, error) {
-			held, release, err := locks.WithContext(ctx, l.Name)
+		Lock: func(ctx context.Context, name string) (Release, error) {
+			held, release, err := locks.WithContext(ctx, name)
 			if err != nil {
 				return nil, err
 			}
@@ -93,8 +93,8 @@ func etcdSession(c *clientv3.Client) (*Locker, error) {
 		return nil, err
 	}
 	return &Locker{
-		Lock: func(ctx context.Context, l Lock) (Release, error) {
-			m := concurrency.NewMutex(session, l.Name)
+		Lock: func(ctx context.Context, name string) (Release, error) {
+			m := concurrency.NewMutex(session, name)
 			if err := m.Lock(ctx); err != nil {
 				return nil, err
 			}

@@ -67,19 +67,15 @@ func openRedlatch(nodes dial, options func() redlatch.Options) func(context.Cont
 
 func lockerOf(c *redlatch.Client) *Locker {
 	return &Locker{
-		Lock: func(ctx context.Context, l Lock) (Release, error) {
-			var options *redlatch.LockOptions
-			if l.Slots > 0 || l.Shared {
-				options = &redlatch.LockOptions{Slots: l.Slots, Shared: l.Shared}
-			}
-			lease, err := c.Lock(ctx, l.Name, options)
+		Lock: func(ctx context.Context, name string) (Release, error) {
+			lease, err := c.Lock(ctx, name, nil)
 			if err != nil {
 				return nil, err
 			}
 			return lease.Release, nil
 		},
-		Hold: func(ctx context.Context, l Lock) (extend, release Release, err error) {
-			lease, err := c.Lock(ctx, l.Name, &redlatch.LockOptions{Shared: l.Shared})
+		Read: func(ctx context.Context, name string) (extend, release Release, err error) {
+			lease, err := c.Lock(ctx, name, &redlatch.LockOptions{Shared: true})
 			if err != nil {
 				return nil, nil, err
 			}
@@ -96,8 +92,8 @@ func openUnwaited(_ context.Context, addresses []string) (*Locker, error) {
 		return nil, err
 	}
 	l := lockerOf(c)
-	l.Do = func(ctx context.Context, l Lock, body func()) error {
-		return c.Do(ctx, l.Name, &redlatch.LockOptions{NoReleaseWait: true}, func(context.Context, *redlatch.Lease) error { body(); return nil })
+	l.Do = func(ctx context.Context, name string, body func()) error {
+		return c.Do(ctx, name, &redlatch.LockOptions{NoReleaseWait: true}, func(context.Context, *redlatch.Lease) error { body(); return nil })
 	}
 	return l, nil
 }

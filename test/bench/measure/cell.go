@@ -45,9 +45,6 @@ type Situation struct {
 
 	// Held is how long processes hold the lock each time.
 	Held time.Duration
-	// Slots is how many slots the lock has. Without slots, one of WriteEvery
-	// requests is a writer's, and the others are readers'; 0 for all of them.
-	Slots, WriteEvery int
 	// Turns has processes take turns in rounds, each contender on servers of its
 	// own. Otherwise one contender follows the other.
 	Turns bool
@@ -63,9 +60,6 @@ type Situation struct {
 // together reports whether the contenders of a batch are measured in turns, so
 // that they meet the same disturbances.
 func (s Situation) together() bool { return s.Work == Inside || s.Work == Freeze || s.Turns }
-
-// exclusive reports whether one contender may hold the lock at a time.
-func (s Situation) exclusive() bool { return s.Slots == 0 && s.WriteEvery == 0 }
 
 // own reports whether each contender has a name of its own.
 func (s Situation) own() bool { return s.Work == Inside && !s.OneName }
@@ -130,15 +124,10 @@ type Result struct {
 	// the hand-overs.
 	Rates, HandOverRates []float64
 	// Pair is the time of a lock and its release.
-	Pair stats.Summary
-	// Wait is of all requests, or of readers if there are any; WriterWait of
-	// writers.
-	Wait, WriterWait, HandOver, Hold stats.Summary
-	Jain                             float64
+	Pair, Wait, HandOver, Hold stats.Summary
+	Jain                       float64
 	// Never is how many contenders did not get the lock at all.
 	Never int
-	// Seen is who held the lock at the same time.
-	Seen stats.Seen
 
 	// Of each pair or acquisition, of each second that locks are kept, or of
 	// each second and waiter.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/redlatch/redlatch/test/bench/contender"
 	"github.com/redlatch/redlatch/test/bench/server"
 	"github.com/redlatch/redlatch/test/bench/stats"
 )
@@ -48,7 +47,7 @@ func (e *entrant) pairs(ctx context.Context, length time.Duration, most int) (ti
 	name := newName()
 	for end := time.Now().Add(length); len(times) == 0 || time.Now().Before(end) && (most == 0 || len(times) < most); {
 		began := time.Now()
-		release, err := e.locker.Lock(ctx, contender.Lock{Name: name})
+		release, err := e.locker.Lock(ctx, name)
 		if err == nil {
 			err = release.Do()
 		}

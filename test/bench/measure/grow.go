@@ -20,7 +20,7 @@ func (e *entrant) extend(ctx context.Context) error {
 	name := newName()
 	extend, held := make([]contender.Release, e.Count), make([]contender.Release, e.Count)
 	err := all(e.Count, func(i int) (err error) {
-		extend[i], held[i], err = e.locker.Hold(ctx, contender.Lock{Name: name, Shared: true})
+		extend[i], held[i], err = e.locker.Read(ctx, name)
 		return err
 	})
 	if err != nil {
@@ -48,7 +48,7 @@ const mostClients = 256
 // it one after the other when it is released.
 func (e *entrant) wait(ctx context.Context) error {
 	name := newName()
-	release, err := e.locker.Lock(ctx, contender.Lock{Name: name})
+	release, err := e.locker.Lock(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (e *entrant) wait(ctx context.Context) error {
 		err = all(len(lockers), func(i int) error {
 			l, err := e.Open(ctx, e.backend.Addresses())
 			if err == nil {
-				lockers[i], err = l, worker.Insist(ctx, l, contender.Lock{Name: newName()})
+				lockers[i], err = l, worker.Insist(ctx, l, newName())
 			}
 			return err
 		})
@@ -74,8 +74,8 @@ func (e *entrant) wait(ctx context.Context) error {
 	var waiters sync.WaitGroup
 	for i := range e.Count {
 		waiters.Go(func() {
-			r := stats.Request{Contender: int32(i), Write: true, Called: clock.Now()}
-			free, err := lockers[i%len(lockers)].Lock(long, contender.Lock{Name: name})
+			r := stats.Request{Contender: int32(i), Called: clock.Now()}
+			free, err := lockers[i%len(lockers)].Lock(long, name)
 			r.Acquired = clock.Now()
 			if err == nil {
 				r.Got, r.Released = true, clock.Now()
@@ -124,7 +124,7 @@ func (e *entrant) once(ctx context.Context) error {
 	for part := range parts {
 		r, err := e.counted(func() error {
 			return all(used, func(i int) error {
-				release, err := e.locker.Lock(ctx, contender.Lock{Name: fmt.Sprintf("once/%d/%07d", part, i)})
+				release, err := e.locker.Lock(ctx, fmt.Sprintf("once/%d/%07d", part, i))
 				if err == nil {
 					err = release(ctx)
 				}

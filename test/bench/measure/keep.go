@@ -25,7 +25,7 @@ func (e *entrant) keep(ctx context.Context) error {
 	held := make([]contender.Release, e.Count)
 	take := func(prefix string) func(int) error {
 		return func(i int) (err error) {
-			held[i], err = e.locker.Lock(long, contender.Lock{Name: fmt.Sprintf("%s/%08d", prefix, i)})
+			held[i], err = e.locker.Lock(long, fmt.Sprintf("%s/%08d", prefix, i))
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -160,7 +161,7 @@ func (e *entrant) close() {
 // open connects the entrant, and takes and releases a lock once.
 func (e *entrant) open(ctx context.Context) (err error) {
 	if e.locker, err = e.Open(ctx, e.backend.Addresses()); err == nil {
-		err = worker.Insist(ctx, e.locker, contender.Lock{Name: newName()})
+		err = worker.Insist(ctx, e.locker, newName())
 	}
 	return err
 }
@@ -216,35 +217,33 @@ var names atomic.Int64
 // newName returns a name that no lock had before.
 func newName() string { return fmt.Sprintf("bench/%06d", names.Add(1)) }
 
-// sum sums up the rounds. It returns an error if contenders held what they must
-// not have: what slots and readers of peers did is shown instead.
+// sum sums up the rounds. It returns an error if two contenders had the lock at
+// once.
 func (e *entrant) sum() error {
 	var done, sent, micros, handed float64
 	var client, server time.Duration
-	var pairs, waits, writers, holds, handOvers []time.Duration
-	shares := make([]int, e.Count)
+	var pairs, waits, holds, handOvers []time.Duration
+	shares, overlaps, first := make([]int, e.Count), 0, ""
 	for _, r := range e.rounds {
 		h, seconds := r.history, r.length.Seconds()
 		over := h.HandOvers()
 		e.Rates = append(e.Rates, r.done/seconds)
 		e.HandOverRates = append(e.HandOverRates, float64(len(over))/seconds)
 		pairs, handOvers = append(pairs, h.Pairs()...), append(handOvers, over...)
-		waits, writers = append(waits, h.Waits(e.exclusive())...), append(writers, h.Waits(true)...)
-		holds = append(holds, h.Held()...)
+		waits, holds = append(waits, h.Waits()...), append(holds, h.Held()...)
 		// A contender is served well if it is over all rounds.
 		for i, n := range h.Shares() {
 			shares[i] += n
 		}
-		if e.own() { // nobody is in another's way
-			h.Requests = nil
+		if n, text := h.Overlaps(); n > 0 && !e.own() {
+			overlaps, first = overlaps+n, cmp.Or(first, text)
 		}
-		e.Seen = e.Seen.Add(h.Seen())
 		done, handed = done+r.done, handed+float64(len(over))
 		sent, micros = sent+float64(e.Sent(r.server.Commands)), micros+float64(e.Sent(r.server.Micros))
 		client, server = client+r.clientCPU, server+r.server.CPU
 		e.Allocs += r.allocs
 	}
-	e.Pair, e.Wait, e.WriterWait = stats.Summarize(pairs), stats.Summarize(waits), stats.Summarize(writers)
+	e.Pair, e.Wait = stats.Summarize(pairs), stats.Summarize(waits)
 	e.Hold, e.HandOver = stats.Summarize(holds), stats.Summarize(handOvers)
 	e.Jain = stats.Jain(shares)
 	for _, n := range shares {
@@ -260,8 +259,8 @@ func (e *entrant) sum() error {
 	if handed > 0 {
 		e.PerHandOver = sent / handed
 	}
-	if e.Seen.Broken > 0 && (e.exclusive() || e.Group == contender.Ours) {
-		return fmt.Errorf("EXCLUSION BROKEN %d times; first: %s", e.Seen.Broken, e.Seen.First)
+	if overlaps > 0 {
+		return fmt.Errorf("EXCLUSION BROKEN %d times; first: %s", overlaps, first)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/test/bench/clock"
-	"github.com/redlatch/redlatch/test/bench/contender"
 	"github.com/redlatch/redlatch/test/bench/stats"
 	"github.com/redlatch/redlatch/test/bench/worker"
 )
@@ -34,7 +33,7 @@ func contend(ctx context.Context, entrants []*entrant) {
 		if e.Work == Inside {
 			e.team, err = worker.Local(e.configs()[0])
 		} else {
-			e.team, err = worker.Start(ctx, e.Contender, e.configs())
+			e.team, err = worker.Start(ctx, e.configs())
 		}
 		return err
 	})
@@ -69,16 +68,10 @@ func (e *entrant) configs() []worker.Config {
 	}
 	var list []worker.Config
 	for i := range processes {
-		c := worker.Config{
+		list = append(list, worker.Config{
 			Contender: e.Key, Addresses: e.backend.Addresses(),
-			Contenders: threads, First: int32(i),
-			Slots: e.Slots, WriteEvery: e.WriteEvery, Own: e.own(),
-			HeldMS: int(e.Held.Milliseconds()), TTLMS: int(contender.TTL.Milliseconds()),
-		}
-		if e.exclusive() {
-			c.WriteEvery = 1
-		}
-		list = append(list, c)
+			Contenders: threads, First: int32(i), Own: e.own(), Held: e.Held,
+		})
 	}
 	return list
 }
@@ -136,7 +129,7 @@ func (e *entrant) inside(name string, length time.Duration) (round, error) {
 // finish waits until an order is done.
 func (e *entrant) finish(o worker.Order, r *round) error {
 	requests, done, err := e.team.Finish(o)
-	r.history = stats.History{Contenders: e.Count, Slots: e.Slots, Requests: requests}
+	r.history = stats.History{Contenders: e.Count, Requests: requests}
 	if e.Errors += done.Errors; e.Error == "" {
 		e.Error = done.Error
 	}

@@ -11,9 +11,6 @@ import (
 // moments of the shared clock. Processes report it in this form.
 type Request struct {
 	Contender int32 `json:"c"`
-	// Write says that it excludes all others. A reader's does not, nor does one
-	// for a slot.
-	Write bool `json:"w"`
 	// Got is false for a contender that was still waiting when the time was
 	// over; then Acquired is when it stopped waiting.
 	Got bool `json:"got"`
@@ -29,10 +26,7 @@ type Request struct {
 // History is what all contenders for a lock did.
 type History struct {
 	Contenders int
-	// Slots is how many may hold the lock beside each other if none of them
-	// writes; 0 for any number.
-	Slots    int
-	Requests []Request
+	Requests   []Request
 }
 
 // got returns the requests that were granted, in the order in which they were.
@@ -65,11 +59,11 @@ func times(requests []Request, of func(Request) int64, which func(Request) bool)
 	return list
 }
 
-// Waits returns how long the requests of writers, or of all others, took. One
-// that was not served counts with its wait until the time was over. If it were
-// left out, a lock that starves its waiters would look better.
-func (h History) Waits(write bool) []time.Duration {
-	return times(h.Requests, func(r Request) int64 { return r.Acquired - r.Called }, func(r Request) bool { return r.Write == write })
+// Waits returns how long requests took. One that was not served counts with its
+// wait until the time was over. If it were left out, a lock that starves its
+// waiters would look better.
+func (h History) Waits() []time.Duration {
+	return times(h.Requests, func(r Request) int64 { return r.Acquired - r.Called }, func(Request) bool { return true })
 }
 
 // Pairs returns how long the lock and the release took together, without the time
@@ -114,51 +108,23 @@ func (h History) Shares() []int {
 	return shares
 }
 
-// Seen is who held a lock at the same time.
-type Seen struct {
-	// Readers is the most holders at a moment that do not write: of slots, all
-	// of them. Writers is the most writers at a moment.
-	Readers, Writers int
-	// Broken is how many holds began that the lock must not have granted; First
-	// describes the first of them.
-	Broken int
-	First  string
-}
-
-// Add joins what was seen at another time.
-func (s Seen) Add(other Seen) Seen {
-	return Seen{max(s.Readers, other.Readers), max(s.Writers, other.Writers),
-		s.Broken + other.Broken, cmp.Or(s.First, other.First)}
-}
-
-// Seen returns who held the lock at the same time. A hold lasts from the moment
-// at which its contender knew that it had the lock to the moment at which it
-// asked to release it: what the servers think is longer at both ends, so no
-// delay of a message looks like a fault. Holds that only touch do not overlap.
-func (h History) Seen() Seen {
-	var s Seen
-	var now []Request
+// Overlaps returns how many holds began while the lock was held, and describes
+// the first of them. A hold lasts from the moment at which its
+// contender knew that it had the lock to the moment at which it asked to release
+// it: what the servers think is longer at both ends, so no delay of a message
+// looks like a fault. Holds that only touch do not overlap.
+func (h History) Overlaps() (count int, first string) {
+	var last Request // the hold that ends last, of those before
 	for _, x := range h.got() {
-		now = slices.DeleteFunc(now, func(r Request) bool { return r.Released <= x.Acquired })
-		same, others := 0, 0
-		for _, r := range now {
-			if r.Write == x.Write {
-				same++
-			} else {
-				others++
+		if x.Acquired < last.Released {
+			if count++; count == 1 {
+				first = fmt.Sprintf("contender %d had the lock for %v more when contender %d got it",
+					last.Contender, time.Duration(last.Released-x.Acquired), x.Contender)
 			}
 		}
-		most := &s.Readers
-		if x.Write {
-			most = &s.Writers
+		if x.Released > last.Released {
+			last = x
 		}
-		*most = max(*most, same+1)
-		if others > 0 || x.Write && same > 0 || !x.Write && h.Slots > 0 && same >= h.Slots {
-			last := slices.MaxFunc(now, func(a, b Request) int { return cmp.Compare(a.Released, b.Released) })
-			s = s.Add(Seen{Broken: 1, First: fmt.Sprintf("contender %d had the lock for %v more when contender %d got it",
-				last.Contender, time.Duration(last.Released-x.Acquired), x.Contender)})
-		}
-		now = append(now, x)
 	}
-	return s
+	return count, first
 }

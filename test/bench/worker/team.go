@@ -5,34 +5,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlatch/redlatch/test/bench/clock"
-	"github.com/redlatch/redlatch/test/bench/contender"
 	"github.com/redlatch/redlatch/test/bench/process"
 	"github.com/redlatch/redlatch/test/bench/stats"
 )
-
-// Module is the folder of this module, for drivers in other languages.
-var Module = "."
-
-// Command returns the program of a contender's processes.
-func Command(ctx context.Context, c *contender.Contender) (*exec.Cmd, error) {
-	if c.Open != nil {
-		self, err := os.Executable()
-		return exec.CommandContext(ctx, self, Argument), err
-	}
-	needs := filepath.Join(Module, ".deps", "node_modules")
-	if _, err := os.Stat(needs); err != nil {
-		return nil, fmt.Errorf("%s is not installed: peers/install.sh does that: %w", c.Title, err)
-	}
-	cmd := exec.CommandContext(ctx, "node", filepath.Join(Module, "peers", "contend.js"))
-	cmd.Env = append(os.Environ(), "NODE_PATH="+needs)
-	return cmd, nil
-}
 
 // Team is a number of processes that follow the same orders.
 type Team struct {
@@ -56,18 +36,18 @@ const startingAtOnce = 8
 
 // Start starts a process for each config and waits until all are ready. They end
 // with ctx.
-func Start(ctx context.Context, c *contender.Contender, configs []Config) (*Team, error) {
+func Start(ctx context.Context, configs []Config) (*Team, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	t := &Team{members: make([]*process.Process, len(configs))}
 	var g errgroup.Group
 	g.SetLimit(startingAtOnce)
 	for i := range configs {
-		g.Go(func() error {
-			cmd, err := Command(ctx, c)
-			if err != nil {
-				return err
-			}
+		g.Go(func() (err error) {
 			var ready Answer
-			if t.members[i], err = process.Start(cmd, configs[i], &ready); err == nil && !ready.Ready {
+			if t.members[i], err = process.Start(exec.CommandContext(ctx, self, Argument), configs[i], &ready); err == nil && !ready.Ready {
 				err = fmt.Errorf("it answered %+v before it was ready", ready)
 			}
 			return err

@@ -1,5 +1,5 @@
 // Package worker is the contenders' processes. The bench starts itself again, as
-// many times as a cell asks for, or a driver in another language.
+// many times as a cell asks for.
 //
 // A process follows orders over its standard input and output, a line of JSON
 // each: it reads a Config, connects, and answers that it is ready. It then reads
@@ -37,23 +37,10 @@ type Config struct {
 	// the first of them.
 	Contenders int   `json:"contenders"`
 	First      int32 `json:"first"`
-	// Slots is how many slots the lock has; 0 for readers and writers.
-	Slots int `json:"limit"`
-	// WriteEvery makes one of so many requests of a contender a writer's; with 1
-	// there is one holder at a time.
-	WriteEvery int `json:"write_every"`
-	// HeldMS is how long the lock is held each time, TTLMS its time to live.
-	HeldMS int `json:"held_ms"`
-	TTLMS  int `json:"ttl_ms"`
+	// Held is how long the lock is held each time.
+	Held time.Duration `json:"held"`
 	// Own gives each contender a name of its own.
 	Own bool `json:"own,omitempty"`
-}
-
-// lock returns a contender's n-th request. A driver in another language computes
-// the same.
-func (c Config) lock(name string, number int32, n int) (l contender.Lock, write bool) {
-	write = c.WriteEvery > 0 && (n+int(number))%c.WriteEvery == 0
-	return contender.Lock{Name: name, Slots: c.Slots, Shared: c.Slots == 0 && !write}, write
 }
 
 // Order is the time in which contenders want the lock of a name, on the clock
@@ -144,14 +131,7 @@ func ready(c Config) (*crew, error) {
 					return err
 				}
 			}
-			number := c.First + int32(i)
-			for n := range max(c.WriteEvery, 1) { // a writer's among them
-				l, _ := c.lock(fmt.Sprintf("warm/%d", number), number, n)
-				if err := Insist(ctx, w.lockers[i], l); err != nil {
-					return err
-				}
-			}
-			return nil
+			return Insist(ctx, w.lockers[i], fmt.Sprintf("warm/%d", c.First+int32(i)))
 		})
 	}
 	return w, g.Wait()
@@ -170,10 +150,10 @@ const (
 // Insist takes and releases a lock that nobody else wants, with as many tries as
 // it takes: while a crowd of processes connects at once, servers may be too slow
 // for a contender's time limits, and that is not what is measured.
-func Insist(ctx context.Context, l *contender.Locker, want contender.Lock) error {
+func Insist(ctx context.Context, l *contender.Locker, name string) error {
 	for {
 		try, end := context.WithTimeout(ctx, insistFor)
-		release, err := l.Lock(try, want)
+		release, err := l.Lock(try, name)
 		if err == nil {
 			err = release.Do()
 		}
@@ -216,9 +196,7 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
 	}
 	called := clock.Now()
 	for called < o.End {
-		want, write := w.lock(o.Name, number, len(history))
-		r := stats.Request{Contender: number, Write: write, Called: called}
-		r, err := w.hold(ctx, w.lockers[i], want, r)
+		r, err := w.hold(ctx, w.lockers[i], o.Name, stats.Request{Contender: number, Called: called})
 		if err != nil && ctx.Err() == nil {
 			errs = append(errs, err)
 		}
@@ -238,8 +216,7 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
 		history = append(history, r)
 	}
 	if called < o.End {
-		_, write := w.lock(o.Name, number, len(history))
-		history = append(history, stats.Request{Contender: number, Write: write, Called: called, Acquired: o.End})
+		history = append(history, stats.Request{Contender: number, Called: called, Acquired: o.End})
 	}
 	w.histories[i] = history
 	return errs
@@ -247,11 +224,11 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
 
 // hold has the lock once, and notes when. The request is passed by value: it
 // would be an allocation otherwise.
-func (w *crew) hold(ctx context.Context, l *contender.Locker, want contender.Lock, r stats.Request) (stats.Request, error) {
+func (w *crew) hold(ctx context.Context, l *contender.Locker, name string, r stats.Request) (stats.Request, error) {
 	if l.Do != nil {
-		return w.do(ctx, l, want, r)
+		return w.do(ctx, l, name, r)
 	}
-	release, err := l.Lock(ctx, want)
+	release, err := l.Lock(ctx, name)
 	if err != nil {
 		return r, fmt.Errorf("lock: %w", err)
 	}
@@ -263,15 +240,13 @@ func (w *crew) hold(ctx context.Context, l *contender.Locker, want contender.Loc
 }
 
 // do is hold for a client that does it in one call.
-func (w *crew) do(ctx context.Context, l *contender.Locker, want contender.Lock, r stats.Request) (stats.Request, error) {
-	err := l.Do(ctx, want, func() { w.held(&r) })
+func (w *crew) do(ctx context.Context, l *contender.Locker, name string, r stats.Request) (stats.Request, error) {
+	err := l.Do(ctx, name, func() { w.held(&r) })
 	return r, err
 }
 
 func (w *crew) held(r *stats.Request) {
 	r.Got, r.Acquired = true, clock.Now()
-	if w.HeldMS > 0 {
-		time.Sleep(time.Duration(w.HeldMS) * time.Millisecond)
-	}
+	time.Sleep(w.Held)
 	r.Released = clock.Now()
 }

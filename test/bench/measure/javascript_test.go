@@ -1,5 +1,0 @@
-//go:build javascript
-
-package measure
-
-func init() { inJavaScript = []string{"semaphore"} }
