@@ -27,7 +27,8 @@ OURS := ./... ./cmd/...
 # packages in their order, and takes each once.
 LONGEST := ./store/redis ./cmd/redlatch ./internal/test/sim . ./internal/test/chaos ./store/postgres ./store/mysql ./fence \
 	./internal/runner ./adapters/redsync ./adapters/prom ./internal/test/explore ./store/sqlite \
-	./test/interop/former ./test/interop/scenario ./test/interop/wire ./test/interop/service ./test/browser
+	./test/interop/former ./test/interop/scenario ./test/interop/wire ./test/interop/service ./test/browser \
+	./internal/test/snippets ./examples/store ./packaging ./test/bench/measure ./node/casnode/casnodetest ./internal/protocol
 
 .DEFAULT_GOAL := help
 
