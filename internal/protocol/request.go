@@ -106,7 +106,8 @@ func (c *Claim) record(e *Event, out []Effect) []Effect {
 	switch {
 	case e.granted():
 		m.holds = granted
-	case e.Fault.sent(), e.queued():
+	case e.Fault.sent(), e.queued(), e.Reply.Again:
+		// What was sent again may have been queued the first time.
 		m.holds = max(m.holds, leftover)
 	}
 	if e.queued() && !c.state.IsOver() {

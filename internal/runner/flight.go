@@ -105,7 +105,7 @@ func (f *flight) started(reply node.Reply, err error) {
 		return
 	}
 	first := release // only here is it in the heap
-	f.release, f.again = &first, true
+	f.release = &first
 	go f.call()
 }
 

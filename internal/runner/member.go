@@ -174,6 +174,7 @@ func (m *Member) ask(ctx context.Context, req node.Request, release *node.Reques
 		return node.Reply{}, repeated(err)
 	}
 	reply, err := m.do(ctx, req)
+	reply.Again = true // the first answer, which nobody sees, may have shown a place
 	return reply, repeated(err)
 }
 

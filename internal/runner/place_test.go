@@ -49,3 +49,57 @@ func TestPlaceOfAnAttemptThatWasRepeatedIsUndone(t *testing.T) {
 		locktest.WantFree(t, links, "job")
 	})
 }
+
+// TestPlaceBeforeARefusalAsStaleIsUndone has an attempt find the key of the
+// client's last one. The node queues it. The client releases that key and asks
+// again; by then another claim has raised the fence, and the node refuses without a
+// word of the place. The caller leaves before that answer.
+func TestPlaceBeforeARefusalAsStaleIsUndone(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := locktest.NewLinks(t, 1)
+			link := links[0]
+			if ordered {
+				nodes[0] = &locktest.Ordered{Link: link}
+			}
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			locktest.MustLock(t, c, "another", redlatch.LockOptions{}) // shows the node's clock
+			link.Set(func(l *locktest.Link) { l.Back = 100 * time.Millisecond })
+
+			give := func(after time.Duration) {
+				ctx, cancel := context.WithTimeout(t.Context(), after)
+				defer cancel()
+				if _, err := c.Lock(ctx, "job", nil); err == nil {
+					t.Fatal("the lock was acquired")
+				}
+			}
+			give(10 * time.Millisecond) // the node grants, and nobody waits for its answer
+			asks := 0
+			link.Set(func(l *locktest.Link) {
+				l.Hook = func(req node.Request) {
+					if req.Op != node.OpAcquire {
+						return
+					}
+					if asks++; asks == 2 {
+						raise := node.Request{Op: node.OpRelease, Name: "job", Value: "x", Token: req.Token + 1, Window: time.Minute, Retention: time.Hour}
+						if _, err := l.Node.Do(context.Background(), raise); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			})
+			give(250 * time.Millisecond) // it was notified, and asks
+			if n := link.Waiters(t, "job"); n != 1 {
+				t.Fatalf("ordered %v: %d wait, want 1: this test shows less than it should", ordered, n)
+			}
+			time.Sleep(5 * time.Second)
+			if asks != 2 {
+				t.Errorf("ordered %v: the node was asked %d times, want 2: this test shows less than it should", ordered, asks)
+			}
+			if n := link.Waiters(t, "job"); n != 0 {
+				t.Errorf("ordered %v: %d wait after the attempt was given up", ordered, n)
+			}
+			locktest.WantFree(t, links, "job")
+		})
+	}
+}

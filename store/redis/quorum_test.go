@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -379,4 +381,44 @@ func TestPlainClientsAndWeExcludeEachOther(t *testing.T) {
 			s.Do("DEL", "job")
 		}
 	})
+}
+
+// TestCallersThatLeaveAfterMillisecondsLeaveNothing has a crowd lock one name with
+// deadlines so short that most of them leave while servers are being asked.
+func TestCallersThatLeaveAfterMillisecondsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		t.Parallel()
+		servers := servertest.Redis(t, 5)
+		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{NoHandOver: true})
+		for range 8 {
+			var crowd sync.WaitGroup
+			for range 64 {
+				crowd.Go(func() {
+					for range 40 {
+						ctx, cancel := context.WithTimeout(context.Background(), rand.N(6*time.Millisecond))
+						if l, err := c.Lock(ctx, "job", nil); err == nil {
+							l.Release(context.Background())
+						}
+						cancel()
+					}
+				})
+			}
+			crowd.Wait()
+			eventually(t, undone, noKeys(servers))
+			eventually(t, undone, noPlaces(servers))
+		}
+	})
+}
+
+// noPlaces complains if anybody waits on any server.
+func noPlaces(servers []*servertest.Server) func() error {
+	return func() error {
+		for i, s := range servers {
+			if queues := s.Do("KEYS", queueOf("*")); queues != "" {
+				return fmt.Errorf("server %d has %q", i, queues)
+			}
+		}
+		return nil
+	}
 }

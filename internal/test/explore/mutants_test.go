@@ -20,7 +20,7 @@ var edits = []edit{
 	{"internal/protocol/request.go", "		m.got, m.unapplied = Pending, false\n", `		if !(off("mixed grants") && op == node.OpAcquire && m.got == Replied && m.status == node.Granted) { m.got, m.unapplied = Pending, false }
 `},
 	{"internal/protocol/step.go", "		if e.Op == node.OpAcquire && e.Seq == c.round.Seq {", `		if e.Op == node.OpAcquire && (e.Seq == c.round.Seq || off("mixed grants")) {`},
-	{"internal/protocol/request.go", "	case e.Fault.sent(), e.queued():", `	case !off("undo granted only") && e.Fault.sent(), e.queued() && !off("place not undone"):`},
+	{"internal/protocol/request.go", "	case e.Fault.sent(), e.queued(), e.Reply.Again:", `	case !off("undo granted only") && e.Fault.sent(), e.queued() && !off("place not undone"), e.Reply.Again:`},
 	{"internal/nodestate/ops.go", "	late := old || e.ended(req.Value)\n", `	late := (old || e.ended(req.Value)) && !off("late joins")
 `},
 	{"internal/protocol/end.go", "c.wait.ticket != 0 {\n		req.NoRepair", `c.wait.ticket != 0 && !off("release does not end") {

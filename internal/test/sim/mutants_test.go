@@ -48,7 +48,7 @@ var simulated = []mutant{
 	{"an extension is counted from the reply", "internal/protocol/held.go",
 		"if to := c.round.Start + Validity(c.cfg.TTL, 0);", "if to := func() Instant { if OFF { return now }; return c.round.Start }() + Validity(c.cfg.TTL, 0);", Keeper},
 	{"undo only where it was granted", "internal/protocol/request.go",
-		"	case e.Fault.sent(), e.queued():", "	case e.Fault.sent() && !OFF, e.queued():", Crowd},
+		"	case e.Fault.sent(), e.queued(), e.Reply.Again:", "	case e.Fault.sent() && !OFF, e.queued(), e.Reply.Again:", Crowd},
 	{"a late grant is not undone", "internal/protocol/end.go",
 		"	if c.lease.cause == WasDetached || m.holds == nothing {", "	if OFF || c.lease.cause == WasDetached || m.holds == nothing {", Plain},
 	{"the fence is not checked", "node/token.go",
