@@ -127,10 +127,6 @@ fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
 fences: deps ## a million names used once: are their fences gone after the retention?
 	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./store/redis
 
-.PHONY: cost
-cost: deps ## what token and guard cost, beside the same client without them
-	$(GO) test -run '^$$' -bench TokenAndGuard -benchtime 20x -timeout 30m ./store/redis
-
 .PHONY: startup
 startup: deps ## how much later a command begins under redlatch run than by itself
 	@$(GO) test -run '^$$' -bench Startup -benchtime 1x ./cmd/redlatch | grep CMD

@@ -91,19 +91,3 @@ func TestNodesAreToldApart(t *testing.T) {
 		t.Errorf("5 nodes have the names %v and the identities %v", names, ids)
 	}
 }
-
-func BenchmarkAcquireRelease(b *testing.B) {
-	n := New(nil)
-	ctx := context.Background()
-	req := request(node.OpAcquire, "bench", "0123456789abcdef0123456789abcdef host/1/bench")
-	b.ReportAllocs()
-	for b.Loop() {
-		req.Token = max(req.Token+1, node.Token(time.Now().UnixMicro()))
-		for _, op := range []node.Op{node.OpAcquire, node.OpRelease} {
-			req.Op = op
-			if r, err := n.Do(ctx, req); err != nil || r.Status != node.Granted {
-				b.Fatal(r, err)
-			}
-		}
-	}
-}

@@ -57,7 +57,7 @@ func BenchmarkScripts(b *testing.B) {
 					for i := range calls {
 						f(guard, round+i)
 					}
-					least = min(least, evalTime(b, s, "evalsha"))
+					least = min(least, evalTime(b, s))
 				}
 			}
 			b.ReportMetric(least, "server-µs")
