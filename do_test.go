@@ -304,6 +304,7 @@ func TestCloseWaitsForReleasesOfDo(t *testing.T) {
 				var log slowLog
 				c := locktest.NewClient(t, nodes, redlatch.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				err := c.Do(t.Context(), "job", &redlatch.LockOptions{NoReleaseWait: true}, func(context.Context, *redlatch.Lease) error {
+					synctest.Wait() // until the third node has the lock too
 					for _, l := range links {
 						spoil(l)
 					}
