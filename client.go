@@ -121,7 +121,7 @@ func (c *Client) Close() error {
 				l := (*Lease)(cl.Owner().(*holding))
 				l.closing = true
 				cl.Unlock()
-				if err := l.free(context.Background(), cl); err != nil && !errors.Is(err, ErrLost) {
+				if err := l.free(context.Background()); err != nil && !errors.Is(err, ErrLost) {
 					l.warnNotFreed(err)
 				}
 			})

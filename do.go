@@ -49,9 +49,9 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func
 // releaseLater sends the release, waits for its result in the background, and
 // logs it if it is not as it should be.
 func (l *Lease) releaseLater(ctx context.Context) {
-	sent := l.claim.Release()
+	sent := l.claim.Release((*holding)(l))
 	l.c.cluster.Go(func() {
-		switch err := l.freed(ctx, l.claim, sent); {
+		switch err := l.freed(ctx, sent); {
 		case errors.Is(err, ErrLost):
 			l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(l.Token()), "cause", err)
 		case err != nil:

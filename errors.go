@@ -277,7 +277,7 @@ func lostWithout(name string, token Token, why error) *LostError {
 // ErrMaxHold, or nil if the lock was not extended in time. The mutex is held.
 func (l *Lease) lost(why error) *LostError {
 	clock, core := l.c.cluster.Clock(), l.claim.Core()
-	e := &LostError{Name: l.name, Token: core.Token(), Err: why}
+	e := &LostError{Name: l.name, Token: l.token, Err: why}
 	e.Held = clock.Uptime() - core.Acquired()
 	e.Since = clock.Now().Add(-e.Held)
 	if why == nil {
@@ -295,14 +295,11 @@ func (l *Lease) isNews() bool {
 
 // tellEnd reports that the lease has ended. It runs without the mutex, because
 // a logger or an observer may be slow.
-func (l *Lease) tellEnd() {
-	l.claim.Lock()
-	cause, held, token := l.cause, l.c.cluster.Clock().Uptime()-l.claim.Core().Acquired(), l.claim.Core().Token()
-	l.claim.Unlock()
-	if errors.Is(cause, ErrLost) {
-		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)
+func (l *Lease) tellEnd(end observe.LeaseEnd) {
+	if errors.Is(end.Cause, ErrLost) {
+		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(end.Token), "held", end.Held, "cause", end.Cause)
 	}
-	l.observeEnd(observe.LeaseEnd{Name: l.name, Token: token, Held: held, Cause: cause})
+	l.observeEnd(end)
 }
 
 // said is what a node did about an extension, as far as the log distinguishes
@@ -343,7 +340,7 @@ func (l *Lease) warn(err *QuorumError) {
 			l.said[i] = a
 		}
 	}
-	left := l.claim.Remaining()
+	left := l.remaining()
 	l.claim.Unlock()
 	if changed && l.kept {
 		l.c.opts.Logger.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", left, "err", err)
@@ -353,7 +350,7 @@ func (l *Lease) warn(err *QuorumError) {
 // relieve logs that a lease was extended after extensions had failed.
 func (l *Lease) relieve() {
 	l.claim.Lock()
-	warned, left := l.said != nil, l.claim.Remaining()
+	warned, left := l.said != nil, l.remaining()
 	l.said = nil
 	l.claim.Unlock()
 	if warned && l.kept {

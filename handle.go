@@ -43,14 +43,16 @@ type handle struct {
 // process or another. Keep it secret: it is enough to extend and release the
 // lock.
 func (l *Lease) Handle() string {
-	l.claim.Handle(protocol.Bar)
-	share, value := l.share(), l.claim.Core().Value()
-	if l.claim.WasPassed() {
+	l.handle(protocol.Bar)
+	l.claim.Lock()
+	share, value, passed, ctx := l.claim.Core().Share(), l.claim.Core().Value(), l.passed, l.claim.Context()
+	l.claim.Unlock()
+	if passed {
 		// The value is the next holder's now. This one is nobody's.
 		owner, _ := protocol.OwnerOf(value)
 		value = protocol.NewValue([16]byte{}, owner)
 	}
-	kept, held := l.limits()
+	kept, held := l.limits(ctx)
 	text, err := json.Marshal(handle{
 		Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot),
 		Name: l.name, Key: l.claim.Key(), Value: value,
@@ -69,7 +71,7 @@ func (l *Lease) Detach() (string, error) {
 	if err := l.Err(); err != nil {
 		return "", err
 	}
-	l.claim.Handle(protocol.Detach)
+	l.handle(protocol.Detach)
 	l.claim.Lock()
 	cause := l.cause
 	l.claim.Unlock()
@@ -144,7 +146,7 @@ func (c *Client) Release(ctx context.Context, text string) error {
 	share.Slot = uint8(h.Slot)
 	terms := runner.Terms{Config: protocol.Config{Share: share, TTL: opts.TTL, Keep: opts.Keep, KeepAlive: true}}
 	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, terms, r)
-	if cl.Release() {
+	if cl.Release(r) {
 		cl.AwaitRelease(ctx)
 	}
 	cl.Lock()
@@ -172,11 +174,11 @@ func (h *handle) heldFor(now time.Time) time.Duration {
 
 // limits returns until when the lock stays taken, 0 if it does not, and when
 // MaxHold is over, in microseconds on the nodes' clocks.
-func (l *Lease) limits() (kept, held int64) {
+func (l *Lease) limits(ctx context.Context) (kept, held int64) {
 	if l.handleHeld != 0 {
 		return l.handleKept, l.handleHeld // as they were, however often it is handed on
 	}
-	now, _ := l.c.cluster.NodeTime(l.claim.Context(), l.claim.Key())
+	now, _ := l.c.cluster.NodeTime(ctx, l.claim.Key())
 	uptime := l.c.cluster.Clock().Uptime()
 	l.claim.Lock()
 	defer l.claim.Unlock()

@@ -23,7 +23,8 @@ import (
 type Lease struct {
 	c     *Client
 	name  string
-	claim *runner.Claim
+	claim *runner.Claim // the next holder's too, if the lease was passed on
+	token Token
 
 	// Of the handle that it was attached with; 0 for a lease that was acquired.
 	handleKept, handleHeld int64
@@ -33,6 +34,7 @@ type Lease struct {
 	// Under the claim's mutex.
 	at        time.Time       // the deadline by the wall clock; after the end, when the lease ended
 	cause     error           // why the lease ended; nil while it is held
+	passed    bool            // it was passed on: the claim is another's
 	failed    error           // error of the last extension; nil if it was confirmed
 	said      []said          // what each node did about extensions, if that was logged
 	extension *extension      // what callers of Extend wait for; nil if none do
@@ -51,7 +53,7 @@ type extension struct {
 
 // newLease returns the lease of an attempt that was won. The mutex is held.
 func newLease(a *attempt, cl *runner.Claim) *Lease {
-	l := &Lease{c: a.c, name: a.name, claim: cl, handleKept: a.handle.Kept, handleHeld: a.handle.Held, maxHold: cmp.Or(time.Duration(a.handle.MaxHold), a.opts.MaxHold), kept: !a.opts.NoKeepAlive}
+	l := &Lease{c: a.c, name: a.name, claim: cl, token: cl.Core().Token(), handleKept: a.handle.Kept, handleHeld: a.handle.Held, maxHold: cmp.Or(time.Duration(a.handle.MaxHold), a.opts.MaxHold), kept: !a.opts.NoKeepAlive}
 	cl.Own((*holding)(l))
 	l.moved()
 	return l
@@ -59,6 +61,9 @@ func newLease(a *attempt, cl *runner.Claim) *Lease {
 
 // holding is a lease as the owner of its claim.
 type holding Lease
+
+// handle has the claim handle an event of the lease.
+func (l *Lease) handle(kind protocol.EventKind) { l.claim.Handle((*holding)(l), kind) }
 
 // Name returns the name of the lock.
 func (h *holding) Name() string { return h.name }
@@ -146,7 +151,7 @@ func both(first, second func()) func() {
 func (l *Lease) ended() func() {
 	switch l.claim.Core().Cause() {
 	case protocol.WasReleased, protocol.WasPassed:
-		l.cause = ErrReleased
+		l.cause, l.passed = ErrReleased, l.claim.Core().Cause() == protocol.WasPassed
 		if l.closing {
 			l.cause = fmt.Errorf("%w: %w", ErrReleased, ErrClosed)
 		}
@@ -159,8 +164,9 @@ func (l *Lease) ended() func() {
 	default:
 		l.cause = l.lost(nil)
 	}
-	if l.c.cluster.Clock().Uptime() < l.claim.Core().Deadline() {
-		l.at = l.c.cluster.Clock().Now()
+	clock := l.c.cluster.Clock()
+	if clock.Uptime() < l.claim.Core().Deadline() {
+		l.at = clock.Now()
 	}
 	if l.ends != nil {
 		l.cancel(l.cause)
@@ -169,7 +175,8 @@ func (l *Lease) ended() func() {
 	if !l.isNews() {
 		return finish
 	}
-	return both(finish, l.tellEnd)
+	end := observe.LeaseEnd{Name: l.name, Token: l.token, Held: clock.Uptime() - l.claim.Core().Acquired(), Cause: l.cause}
+	return both(finish, func() { l.tellEnd(end) })
 }
 
 // Name returns the name of the lock, without the client's prefix.
@@ -177,7 +184,7 @@ func (l *Lease) Name() string { return l.name }
 
 // Token returns the fencing token. It does not change during the life of the
 // lease.
-func (l *Lease) Token() Token { return l.claim.Core().Token() }
+func (l *Lease) Token() Token { return l.token }
 
 // Owner returns the owner that other clients see: host/pid/label.
 func (l *Lease) Owner() string {
@@ -236,6 +243,14 @@ func (l *Lease) Deadline() time.Time {
 func (l *Lease) Remaining() time.Duration {
 	l.claim.Lock()
 	defer l.claim.Unlock()
+	return l.remaining()
+}
+
+// remaining is Remaining. The mutex is held.
+func (l *Lease) remaining() time.Duration {
+	if l.passed {
+		return 0
+	}
 	return l.claim.Remaining()
 }
 
@@ -245,7 +260,7 @@ func (l *Lease) Err() error {
 		return nil
 	}
 	// The deadline may have passed before the keeper has noticed.
-	l.claim.Handle(protocol.Timer)
+	l.handle(protocol.Timer)
 	l.claim.Lock()
 	defer l.claim.Unlock()
 	return l.cause
@@ -290,20 +305,20 @@ func (l *Lease) extend(ctx context.Context, how protocol.EventKind) error {
 		return errs.Ended(ctx, nil)
 	}
 	l.claim.Lock()
-	if err := l.atMaxHold(); err != nil {
-		l.claim.Unlock()
-		return err // an extension would only make the keys outlive the lease
-	}
 	if l.cause != nil {
 		defer l.claim.Unlock()
 		return l.cause
+	}
+	if err := l.atMaxHold(); err != nil {
+		l.claim.Unlock()
+		return err // an extension would only make the keys outlive the lease
 	}
 	if l.extension == nil {
 		l.extension = &extension{done: make(chan struct{})}
 	}
 	asked := l.extension
 	l.claim.Unlock()
-	l.claim.Handle(how)
+	l.handle(how)
 	select {
 	case <-asked.done:
 		return asked.err
@@ -339,30 +354,32 @@ func (l *Lease) atMaxHold() error {
 // few nodes answered: the lock then expires by itself, within its time to live.
 // Releasing twice is harmless.
 func (l *Lease) Release(ctx context.Context) error {
+	if l.claim.PassOn((*holding)(l)) {
+		return nil
+	}
 	if err := l.Err(); err != nil && !errors.Is(err, ErrReleased) {
 		return err
 	}
-	return l.free(ctx, l.claim)
+	return l.free(ctx)
 }
 
 // free sends the release and returns its result.
-func (l *Lease) free(ctx context.Context, cl *runner.Claim) error {
-	cl.AwaitPass(ctx)
-	return l.freed(ctx, cl, cl.Release())
+func (l *Lease) free(ctx context.Context) error {
+	l.claim.AwaitPass(ctx, (*holding)(l))
+	return l.freed(ctx, l.claim.Release((*holding)(l)))
 }
 
 // freed waits for a release, if it was sent, and returns its result.
-func (l *Lease) freed(ctx context.Context, cl *runner.Claim, sent bool) error {
+func (l *Lease) freed(ctx context.Context, sent bool) error {
+	cl := l.claim
 	if sent {
 		cl.AwaitRelease(ctx)
 	}
 	cl.Lock()
 	defer cl.Unlock()
 	switch {
-	case !sent && l.cause == nil:
-		return nil // another caller releases it
-	case cl.Core().Cause() == protocol.WasPassed:
-		return nil
+	case l.passed || !sent && l.cause == nil:
+		return nil // it was passed on, or another caller releases it
 	case cl.Core().Cause() != protocol.WasReleased:
 		return l.cause // the lease had ended before, or ended in that moment
 	case !sent:

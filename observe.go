@@ -132,7 +132,7 @@ func (l *Lease) observeStart(ctx context.Context, attached bool) {
 	core := l.claim.Core()
 	share := core.Share()
 	start := observe.LeaseStart{
-		Name: l.name, Token: core.Token(), TTL: core.TTL(), MaxHold: l.maxHold, Attached: attached,
+		Name: l.name, Token: l.token, TTL: core.TTL(), MaxHold: l.maxHold, Attached: attached,
 		Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot),
 	}
 	l.claim.Unlock()

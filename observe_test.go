@@ -275,6 +275,83 @@ func TestRoundEndSaysWhatEachNodeAnswered(t *testing.T) {
 	})
 }
 
+// leaseEvents records the events of leases, with the number of the caller.
+type leaseEvents struct {
+	witness
+	tokens map[int]redlatch.Token // by the start of the caller's lease
+}
+
+type callerKey struct{}
+
+func (w *leaseEvents) LockEnd(ctx context.Context, e observe.LockEnd) {
+	w.note("%v has it: %v, %v", ctx.Value(callerKey{}), e.Token == w.tokens[ctx.Value(callerKey{}).(int)], e.Err)
+}
+
+func (w *leaseEvents) LeaseStart(ctx context.Context, s observe.LeaseStart) context.Context {
+	caller := ctx.Value(callerKey{}).(int)
+	w.tokens[caller] = s.Token
+	w.note("%d begins: %v", caller, caller == 0 || s.Token > w.tokens[caller-1])
+	return ctx
+}
+
+func (w *leaseEvents) LeaseEnd(ctx context.Context, e observe.LeaseEnd) {
+	caller := ctx.Value(callerKey{}).(int)
+	w.note("%d ends: %v after %v, %s", caller, e.Token == w.tokens[caller], e.Held, observe.Outcome(e.Cause))
+}
+
+func (w *leaseEvents) RoundEnd(context.Context, observe.RoundEnd) {}
+
+// TestObserverIsNotifiedOfEachLeaseThatIsPassedOn has five callers of one client
+// hold a lock one after the other, each a little longer than the one before, and
+// longer than a round. The last one loses it.
+func TestObserverIsNotifiedOfEachLeaseThatIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		for _, l := range links {
+			l.Set(func(l *locktest.Link) { l.Out, l.Back = 500*time.Microsecond, 500*time.Microsecond })
+		}
+		w := &leaseEvents{tokens: map[int]redlatch.Token{}}
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w})
+		const callers = 5
+		hold := func(i int) time.Duration { return 2*time.Millisecond + time.Duration(i)*100*time.Microsecond }
+		var all sync.WaitGroup
+		for i := range callers {
+			all.Go(func() {
+				ctx := context.WithValue(t.Context(), callerKey{}, i)
+				l, err := c.Lock(ctx, "job", nil)
+				must(t, err)
+				time.Sleep(hold(i))
+				if i == callers-1 {
+					for _, link := range links {
+						if _, err := link.Node.Do(ctx, node.Request{Op: node.OpBreak, Name: "job", Token: l.Token() + 1000, Window: time.Hour, Retention: time.Hour}); err != nil {
+							t.Error(err)
+						}
+					}
+					l.Extend(ctx)
+				}
+				l.Release(ctx)
+			})
+			time.Sleep(100 * time.Microsecond)
+		}
+		all.Wait()
+		var want []string
+		for i := range callers {
+			end := fmt.Sprintf("%d ends: true after %v, released", i, hold(i))
+			if i == callers-1 {
+				end = fmt.Sprintf("%d ends: true after %v, taken", i, hold(i)+time.Millisecond)
+			}
+			want = append(want, fmt.Sprintf("%d begins: true", i), fmt.Sprintf("%d has it: true, <nil>", i), end)
+		}
+		got := slices.DeleteFunc(w.calls(), func(call string) bool { return strings.HasPrefix(call, "start") })
+		if !slices.Equal(got, want) {
+			t.Errorf("notified of\n%q, want\n%q", got, want)
+		}
+		if n := links[0].Count(node.OpRelease); n > 2 {
+			t.Errorf("%d releases: the lease was not passed on, and this test shows nothing", n)
+		}
+	})
+}
+
 // roundsOf is a RoundObserver that calls a function.
 type roundsOf struct{ f func(observe.RoundEnd) }
 

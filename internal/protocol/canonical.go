@@ -144,7 +144,7 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 	e.add(int64(c.lease.cause))
 	e.bits(c.lease.repaired)
 	if p := c.pass; p != (passing{}) {
-		e.add(1, int64(p.waiters), int64(p.passes), int64(p.reserve), e.clock(p.before), e.clock(p.lowest))
+		e.add(1, int64(p.waiters), int64(p.passes), int64(p.reserve), int64(p.size), e.clock(p.before), e.clock(p.lowest))
 		e.bits(p.wanted, p.barred)
 		e.tokens(p.next, p.last, p.token)
 		e.times(p.from, p.since, p.took, p.over)

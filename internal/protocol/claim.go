@@ -140,12 +140,13 @@ type Claim struct {
 
 // NewClaim returns a claim for a caller that has just arrived.
 func NewClaim(v View, cfg Config, value string) Claim {
+	return ClaimOf(Arrive(v, &cfg), cfg, value)
+}
+
+// ClaimOf returns a claim for a caller that arrived before, and has not asked.
+func ClaimOf(a Arrival, cfg Config, value string) Claim {
 	c := Claim{cfg: cfg, value: value, share: cfg.Share}
-	c.wait.missed = v.Missed()
-	c.wait.came = v.Time().UnixMicro()
-	if cfg.Tries != 1 && v.ClockKnown() {
-		c.takeTicket(v)
-	}
+	c.wait.missed, c.wait.came, c.wait.ticket, c.wait.queued = a.missed, a.came, a.Ticket, a.Ticket != 0
 	return c
 }
 

@@ -95,8 +95,8 @@
 //   - Held extends the lease at a third of its time to live, if it is kept alive,
 //     and repairs nodes that lack it (held.go). If callers wait in the same
 //     process, an extension also reserves tokens for them, and the lease is passed
-//     on: another claim, its heir, goes on in the same state with the same value
-//     (pass.go).
+//     on: the claim goes on in the same state, with the same value, as the next
+//     caller's lease (pass.go).
 //   - Releasing and Ending undo what is left on the nodes, late grants too
 //     (end.go). In Gone a request that will never be answered may still be
 //     executed: the client keeps its release (Leftover).

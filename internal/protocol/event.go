@@ -43,8 +43,8 @@ const (
 	Detach
 	// LocalWaiters says how many callers of the same process wait for the lock.
 	LocalWaiters
-	// Pass ends a lease, and has Waiter be the next holder, if Claim.MayPass. The
-	// runner goes on with Claim.Heir.
+	// Pass ends a lease, and has Waiter be the next holder, if Claim.MayPass.
+	// Waiters others wait behind it. The runner then calls Claim.Inherit.
 	Pass
 	// Bar has the lease not be passed on: another process may know its value.
 	Bar
@@ -101,7 +101,7 @@ type Event struct {
 	// some are left (LocalWaiters).
 	Changed bool
 
-	Waiters int    // LocalWaiters
+	Waiters int    // LocalWaiters, Pass
 	Waiter  Waiter // Pass
 }
 

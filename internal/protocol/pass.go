@@ -21,6 +21,9 @@ const (
 	// freshFor is for how long, in addition to two rounds, what the nodes said of
 	// their queues is relied upon: others may have joined since.
 	freshFor = time.Millisecond
+	// fastHolders is how many holders have the lock during one round, if they are
+	// fast beside it.
+	fastHolders = 8
 )
 
 // passing is what a lease knows about the callers that wait for it in its own
@@ -30,6 +33,7 @@ type passing struct {
 	// last; the time before that round was sent; and the lowest ticket that these
 	// nodes had in their queues, 0 for none.
 	next, last node.Token
+	size       node.Token // how many they were
 	from       Instant
 	before     int64
 	took, over Instant // how long that round took, and when it was over
@@ -84,7 +88,7 @@ func (c *Claim) MayPassSoon(v View, w Waiter) (inFlight, could bool) {
 	if !c.fitsWaiter(v, w) || v.Now() >= c.lease.deadline {
 		return false, false
 	}
-	return c.state == Extending && c.pass.reserve > 0 && w.Came < c.round.Start, c.state == Held
+	return c.state == Extending && c.pass.reserve > 0 && w.Came < c.round.Start, c.state == Held && c.worthARound()
 }
 
 // fitsWaiter reports whether the lease is one that may be passed on to a waiter,
@@ -106,6 +110,19 @@ func (c *Claim) PassLimit(v View) bool {
 	return p.passes > 0 && (p.passes >= maxPasses || v.Now()-p.since >= passTime)
 }
 
+// PassedForLong reports that the lease is at the end of such a row, or so near it
+// that no more tokens are asked for.
+func (c *Claim) PassedForLong(v View) bool {
+	return c.PassLimit(v) || c.pass.passes > 0 && !c.worthARound()
+}
+
+// worthARound reports whether a round for more tokens is worth its time: if the
+// limit allows fewer passes than half of the callers that wait need, the lock is
+// released instead.
+func (c *Claim) worthARound() bool {
+	return 2*(maxPasses-c.pass.passes) >= min(c.pass.waiters, MaxReserve)
+}
+
 // noteWaiters records how many callers wait in the process, and asks the nodes to
 // reserve tokens for them if it is time to.
 func (c *Claim) noteWaiters(v View, e *Event, out []Effect) []Effect {
@@ -118,26 +135,29 @@ func (c *Claim) noteWaiters(v View, e *Event, out []Effect) []Effect {
 
 // WantsReserve reports whether the nodes are to be asked for more tokens now:
 // some callers came since they were asked last, and no extension is in flight.
-// The later it is, the more callers are confirmed by one round. So it is when the
-// last token was used; or, if that leaves the holders enough to do, so early that
-// the next waiters are confirmed while these are served.
+// The later it is, the more callers are confirmed by one round. So if holders are
+// fast beside a round, it is when the last one releases the lock: then all others
+// wait. Otherwise it is when the last token was used; or, if that leaves the holders
+// enough to do, so early that the next waiters are confirmed while these are served.
 func (c *Claim) WantsReserve(v View) bool {
 	p := &c.pass
 	if !c.mayReserve(v) {
 		return false
 	}
-	left := Instant(p.last + 1 - p.next)
-	if p.last == 0 || left == 0 {
+	if p.last == 0 {
 		return true
 	}
-	all := Instant(p.last - p.token)
+	left, all := Instant(p.last+1-p.next), Instant(p.size)
 	each := (v.Now() - p.over) / max(all-left, 1) // how long a holder has it
+	if left == 0 {
+		return each*fastHolders >= p.took
+	}
 	return each*all >= 4*p.took && each*left <= p.took
 }
 
 // mayReserve reports whether the nodes may be asked for more tokens.
 func (c *Claim) mayReserve(v View) bool {
-	return c.pass.wanted && c.state == Held && c.CanPass() && v.Now() < c.lease.deadline && !c.PassLimit(v)
+	return c.pass.wanted && c.state == Held && c.CanPass() && v.Now() < c.lease.deadline && !c.PassLimit(v) && c.worthARound()
 }
 
 // Ages reports whether the nodes are to be asked for their queues again, so that
@@ -181,32 +201,32 @@ func (c *Claim) takeReserve() {
 	if p.reserve == 0 || p.confirmed.Count() < Quorum(c.cfg.Nodes) {
 		return
 	}
-	p.next, p.last, p.from, p.before = p.token+1, p.token+p.reserve, c.round.Start, p.lowest
+	p.next, p.last, p.size, p.from, p.before = p.token+1, p.token+p.reserve, p.reserve, c.round.Start, p.lowest
 	p.took, p.over = c.round.Elapsed(), c.round.End
 }
 
-// passOn ends the lease. Heir is the one that begins.
+// passOn ends the lease. Inherit begins the next one.
 func (c *Claim) passOn(v View, e *Event, out []Effect) []Effect {
 	if !c.MayPass(v, e.Waiter) {
 		return out
 	}
+	p := &c.pass
+	p.waiters, p.wanted = int32(e.Waiters), node.Token(e.Waiters) > p.last-p.next
 	c.successor = c.state
 	c.state, c.lease.cause, c.verdict = Gone, WasPassed, IsFree
 	return append(out, Effect{Kind: Ended})
 }
 
-// Heir returns the lease that begins when this one was passed on, at the same
+// Inherit makes the claim, which was passed on, the lease that begins at the same
 // moment. All requests in flight are now its own.
-func (c *Claim) Heir(v View) Claim {
-	n := *c
-	p := &n.pass
-	n.state, n.lease.cause, n.verdict = c.successor, NotEnded, NoVerdict
-	n.token = p.next
+func (c *Claim) Inherit(v View) {
+	p := &c.pass
+	c.state, c.lease.cause, c.verdict = c.successor, NotEnded, NoVerdict
+	c.token = p.next
 	p.next++
 	if p.passes++; p.passes == 1 {
 		p.since = v.Now()
 	}
-	n.lease.acquired = v.Now()
-	n.wait.rounds = 0
-	return n
+	c.lease.acquired = v.Now()
+	c.wait.rounds, c.wait.paused = 0, 0
 }

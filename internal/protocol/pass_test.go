@@ -59,7 +59,8 @@ func TestLeaseIsPassedOnOnlyByTheRules(t *testing.T) {
 			}
 			continue
 		}
-		heir := c.Heir(v)
+		heir := c
+		heir.Inherit(v)
 		if c.State() != Gone || c.Cause() != WasPassed || c.Token() != 5 || len(out) != 1 || out[0].Kind != Ended {
 			t.Errorf("the lease is %v, %v, with token %d, and %v", c.State(), c.Cause(), c.Token(), out)
 		}

@@ -49,6 +49,22 @@ type waiting struct {
 	until Instant // when the pause is over
 }
 
+// Arrival is when a caller came.
+type Arrival struct {
+	Ticket int64 // its place in the nodes' queues; 0 if it has none yet
+	came   int64
+	missed uint32
+}
+
+// Arrive returns the arrival of a caller that comes now.
+func Arrive(v View, cfg *Config) Arrival {
+	a := Arrival{missed: v.Missed(), came: v.Time().UnixMicro()}
+	if cfg.Tries != 1 && v.ClockKnown() {
+		a.Ticket = ticketOf(v, a.came)
+	}
+	return a
+}
+
 // maxMissing is the number of rounds without a quorum after which a claim is no
 // longer queued.
 const maxMissing = 2
@@ -58,8 +74,12 @@ const maxMissing = 2
 // wrong ticket would last for the whole wait.
 func (c *Claim) takeTicket(v View) {
 	c.wait.queued = true
-	c.wait.ticket = c.wait.came + v.Offset().Microseconds()
+	c.wait.ticket = ticketOf(v, c.wait.came)
 }
+
+// ticketOf returns the ticket of a caller that came at a time of the client's
+// wall clock.
+func ticketOf(v View, came int64) int64 { return came + v.Offset().Microseconds() }
 
 // nextIn returns how long to wait before the next round, and whether there is
 // one.

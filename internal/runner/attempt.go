@@ -31,16 +31,23 @@ type Asker interface {
 type Attempt struct {
 	c        *Cluster
 	asker    Asker
-	terms    Terms
+	key      string // the name of the lock, prefix included
+	terms    Terms  // with the whole configuration of a claim
+	marker   *node.Guard
 	caller   context.Context
 	began    time.Duration
+	arrival  protocol.Arrival
 	first    protocol.EventKind // the event with which it begins
 	deadline bool               // the caller's context has one
-	queue    *queue             // the local queue whose head we are; nil if in none
 	marked   atomic.Int64       // how many times a node had been marked when we asked
 
-	mu        *sync.Mutex
-	claim     *Claim // the claim that asks now
+	// turn is what it waits on in a local queue. queue is the one whose head it
+	// is, nil if it is in none; it is set before turn is signalled.
+	turn  *parker
+	queue *queue
+
+	mu        *sync.Mutex // nil before the first claim
+	claim     *Claim      // the claim that asks now; nil before Run, or if the lock was passed on to it
 	done      bool
 	cancelled bool
 	armed     protocol.When // when the caller's timer fires
@@ -51,13 +58,12 @@ type Attempt struct {
 // Begin makes a the attempt of a caller that has just arrived.
 func (c *Cluster) Begin(ctx context.Context, a *Attempt, key string, asker Asker) error {
 	_, a.deadline = ctx.Deadline()
-	cfg, marker, err := c.begin(ctx, a, asker, protocol.Begin)
-	if err != nil {
+	if err := c.begin(ctx, a, key, asker, protocol.Begin); err != nil {
 		return err
 	}
 	s := steps.Get().(*step)
-	s.view = view{c: c, now: c.clock.Uptime()}
-	a.newClaim(key, marker, ctx, protocol.NewClaim(&s.view, cfg, c.newValue()))
+	s.view = view{c: c, now: a.began}
+	a.arrival = protocol.Arrive(&s.view, &a.terms.Config)
 	steps.Put(s)
 	return nil
 }
@@ -65,16 +71,15 @@ func (c *Cluster) Begin(ctx context.Context, a *Attempt, key string, asker Asker
 // Attach makes a the attempt to resume a claim that another process acquired.
 func (c *Cluster) Attach(ctx context.Context, a *Attempt, key, value string, token node.Token, asker Asker) error {
 	a.deadline = true
-	cfg, marker, err := c.begin(ctx, a, asker, protocol.Attach)
-	if err != nil {
+	if err := c.begin(ctx, a, key, asker, protocol.Attach); err != nil {
 		return err
 	}
-	a.newClaim(key, marker, ctx, protocol.HeldElsewhere(cfg, value, token))
+	a.newClaim(protocol.HeldElsewhere(a.terms.Config, value, token))
 	return nil
 }
 
-func (c *Cluster) begin(ctx context.Context, a *Attempt, asker Asker, first protocol.EventKind) (protocol.Config, *node.Guard, error) {
-	a.c, a.asker, a.first, a.caller, a.began, a.mu = c, asker, first, ctx, c.clock.Uptime(), new(sync.Mutex)
+func (c *Cluster) begin(ctx context.Context, a *Attempt, key string, asker Asker, first protocol.EventKind) error {
+	a.c, a.key, a.asker, a.first, a.caller, a.began = c, key, asker, first, ctx, c.clock.Uptime()
 	return a.configure()
 }
 
@@ -86,27 +91,31 @@ func (c *Cluster) HeldElsewhere(ctx context.Context, key, value string, token no
 }
 
 // newClaim makes the attempt continue with a new claim.
-func (a *Attempt) newClaim(key string, marker *node.Guard, ctx context.Context, core protocol.Claim) *Claim {
-	a.claim = &Claim{c: a.c, key: key, marker: marker, caller: ctx, mu: a.mu, core: core, attempt: a, owner: a.asker, index: -1}
+func (a *Attempt) newClaim(core protocol.Claim) *Claim {
+	if a.mu == nil {
+		a.mu = new(sync.Mutex)
+	}
+	a.claim = &Claim{c: a.c, key: a.key, marker: a.marker, caller: a.caller, mu: a.mu, core: core, attempt: a, owner: a.asker, index: -1}
 	return a.claim
 }
 
-// configure returns the configuration of a claim, by the present cluster
+// configure sets the configuration of a claim, by the present cluster
 // parameters.
-func (a *Attempt) configure() (protocol.Config, *node.Guard, error) {
+func (a *Attempt) configure() error {
 	p := a.c.guard.parameters()
 	terms, err := a.asker.Terms(p.MaxTTL)
 	if err != nil {
-		return protocol.Config{}, nil, err
+		return err
 	}
 	a.terms = terms
-	cfg, marker := a.c.config(terms, p)
+	cfg := &a.terms.Config
+	*cfg, a.marker = a.c.config(terms, p)
 	cfg.Until, cfg.Unbounded = a.until(), a.unbounded()
 	if cfg.QuarantineWait = max(terms.QuarantineWait, 0); terms.QuarantineWait == 0 {
 		// A node is marked, and its quarantine begins, after the first round.
 		cfg.QuarantineWait = p.Quarantine + protocol.OutagePatience
 	}
-	return cfg, marker, nil
+	return nil
 }
 
 // config returns the configuration of a claim, without the limits of its wait.
@@ -121,10 +130,10 @@ func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Gua
 }
 
 // Key returns the name of the lock, prefix included.
-func (a *Attempt) Key() string { return a.claim.key }
+func (a *Attempt) Key() string { return a.key }
 
 // Observe sends requests with the values of a context.
-func (a *Attempt) Observe(ctx context.Context) { a.claim.caller = ctx }
+func (a *Attempt) Observe(ctx context.Context) { a.caller = ctx }
 
 // Waited returns how long ago the caller arrived.
 func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
@@ -132,9 +141,11 @@ func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
 // Run asks until the caller has the lock, its context ends, the client is
 // closed, or a limit is reached. The owner knows which.
 func (a *Attempt) Run(ctx context.Context) {
-	a.caller = ctx
-	if a.isDone() {
+	if a.done {
 		return // the lock was passed on to it
+	}
+	if a.caller = ctx; a.claim == nil {
+		a.newClaim(protocol.ClaimOf(a.arrival, a.terms.Config, a.c.newValue()))
 	}
 	p := a.c.newParker()
 	a.changed = p.signal // nothing signals before the first event
@@ -183,13 +194,6 @@ func (a *Attempt) cancel() {
 	cl.handle(protocol.Cancel, ours)
 }
 
-// isDone reports whether the attempt is over: the lock was passed on to it.
-func (a *Attempt) isDone() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.done
-}
-
 // finish makes the caller return. The mutex is held.
 func (a *Attempt) finish() {
 	a.done = true
@@ -212,6 +216,9 @@ func (a *Attempt) signal() {
 
 // Rounds returns the number of rounds.
 func (a *Attempt) Rounds() int {
+	if a.mu == nil {
+		return 0
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.claim.core.Rounds()
@@ -230,8 +237,16 @@ func (a *Attempt) unbounded() bool {
 	return a.terms.Wait == 0 && a.terms.Tries == 0 && !a.deadline
 }
 
-// Lock locks the mutex under which the owner is notified.
-func (a *Attempt) Lock() { a.mu.Lock() }
+// Lock locks the mutex under which the owner is notified, if it may be.
+func (a *Attempt) Lock() {
+	if a.mu != nil {
+		a.mu.Lock()
+	}
+}
 
 // Unlock unlocks it.
-func (a *Attempt) Unlock() { a.mu.Unlock() }
+func (a *Attempt) Unlock() {
+	if a.mu != nil {
+		a.mu.Unlock()
+	}
+}

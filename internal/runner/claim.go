@@ -16,21 +16,21 @@ type Claim struct {
 	c      *Cluster
 	key    string // the name of the lock, prefix included
 	marker *node.Guard
-	caller context.Context // the caller's, for its values
 
 	// mu guards what follows. The claims of one attempt share it, because one
 	// replaces the other under it.
 	mu      *sync.Mutex
 	core    protocol.Claim
-	answers *[]answer // the last answer of each node
-	attempt *Attempt  // the attempt it belongs to; nil once it is won, or if it was not acquired here
-	owner   Owner
-	freed   *parker // is signalled at the end of the release; nil before the release
+	caller  context.Context // the caller's, for its values
+	answers *[]answer       // the last answer of each node
+	attempt *Attempt        // the attempt it belongs to; nil once it is won, or if it was not acquired here
+	owner   Owner           // of a claim that is passed on: the lease that it is now
+	freed   *parker         // is signalled at the end of the release; nil before the release
 
-	relay *relay // nil unless the lease may be passed on, or was
+	relay *relay // nil unless the lease may be passed on
 
-	// sending counts the steps whose requests are being sent, unless senders
-	// does. It goes up with the mutex held.
+	// sending counts the steps whose requests are being sent. It goes up with the
+	// mutex held.
 	sending atomic.Int32
 
 	index int32 // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
@@ -54,15 +54,15 @@ func (cl *Claim) Lock() { cl.mu.Lock() }
 // Unlock unlocks it.
 func (cl *Claim) Unlock() { cl.mu.Unlock() }
 
-// Core returns the state machine. Read it with the mutex held; its value, its
-// TTL and, once it is won, its token do not change.
+// Core returns the state machine. Read it with the mutex held; its value and its
+// TTL do not change.
 func (cl *Claim) Core() *protocol.Claim { return &cl.core }
 
 // Key returns the name of the lock, prefix included.
 func (cl *Claim) Key() string { return cl.key }
 
 // Context returns the context for the nodes: it has the caller's values, and
-// never ends.
+// never ends. The mutex is held.
 func (cl *Claim) Context() context.Context { return context.WithoutCancel(cl.caller) }
 
 // Owner returns the owner. The mutex is held.
@@ -102,6 +102,7 @@ const (
 // a new goroutine they would make the stack grow.
 type step struct {
 	event protocol.Event
+	by    Owner // whose event it is, if it is one of the owner's
 	view  view
 	out   []protocol.Effect
 
@@ -122,7 +123,12 @@ func (cl *Claim) handle(kind protocol.EventKind, where goroutine) {
 // step handles the event of a step, executes its effects, and returns the step
 // to the pool.
 func (cl *Claim) step(s *step, where goroutine) {
-	cl = cl.lock(&s.event, where)
+	cl.mu.Lock()
+	if s.by != nil && s.by != cl.owner {
+		cl.mu.Unlock() // the lease was passed on: it is another's now
+		s.reuse()
+		return
+	}
 	a := cl.attempt
 	if s.request != nil {
 		cl.store(s.request, &s.result)
@@ -137,15 +143,15 @@ func (cl *Claim) step(s *step, where goroutine) {
 	}
 	relay := cl.relay
 	wants, elsewhere := relay != nil && cl.core.WantsReserve(&s.view), cl.core.Elsewhere()
-	sends, sending := sendsAny(out), cl.senders()
+	sends := sendsAny(out)
 	if sends {
-		sending.Add(1)
+		cl.sending.Add(1)
 	}
 	cl.mu.Unlock()
 	cl.tell(tell, where)
 	if sends {
 		cl.send(a, out, where)
-		sending.Add(-1)
+		cl.sending.Add(-1)
 	}
 	for i := range out {
 		cl.do(a, &out[i], where)
@@ -157,7 +163,12 @@ func (cl *Claim) step(s *step, where goroutine) {
 		next.handle(resume, where)
 	}
 	clear(out)
-	s.event, s.request, s.result = protocol.Event{}, nil, node.Result{}
+	s.reuse()
+}
+
+// reuse returns the step to the pool.
+func (s *step) reuse() {
+	s.event, s.by, s.request, s.result = protocol.Event{}, nil, nil, node.Result{}
 	steps.Put(s)
 }
 
@@ -175,19 +186,10 @@ func sendsAny(out []protocol.Effect) bool {
 // sent before. Another step may still be sending: its requests may come later. The
 // mutex is held.
 func (cl *Claim) inOrder() protocol.Set {
-	if cl.sending.Load() > 0 || cl.senders().Load() > 0 {
+	if cl.sending.Load() > 0 {
 		return 0
 	}
 	return cl.c.starts
-}
-
-// senders counts the steps whose requests are being sent: of all claims that pass
-// one lease on, since the requests of one are the next one's. The mutex is held.
-func (cl *Claim) senders() *atomic.Int32 {
-	if cl.relay != nil {
-		return &cl.relay.line.sending
-	}
-	return &cl.sending
 }
 
 // note executes the effects that need the mutex. It returns the successor of a
@@ -221,13 +223,15 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			c.inbox.forget(cl)
 		case protocol.Won:
 			cl.holdLine()
-			cl.won(a)
+			cl.owner.Notify(cl, kind)
+			a.finish()
+			cl.attempt, cl.answers = nil, nil
 			c.guard.warn()
 		case protocol.Refused:
 			cl.owner.Notify(cl, kind)
 			a.finish()
 		case protocol.Replace:
-			next = a.newClaim(cl.key, cl.marker, cl.caller, cl.core.Successor(c.newValue()))
+			next = a.newClaim(cl.core.Successor(c.newValue()))
 			next.answers, cl.answers = cl.answers, nil
 		case protocol.Extended, protocol.NotExtended, protocol.Ended:
 			if kind == protocol.Ended {
@@ -295,25 +299,28 @@ func (cl *Claim) woken(i int, wake node.Wake) {
 	cl.step(s, onClock) // it may be the goroutine of a node
 }
 
-// Handle handles an event that has nothing but a kind: a deadline that has
-// passed, Extend, Downgrade or Detach. The owner is notified of its result.
-func (cl *Claim) Handle(kind protocol.EventKind) {
-	cl.handle(kind, ours)
+// Handle handles an event of the owner that has nothing but a kind: a deadline
+// that has passed, Extend, Downgrade, Detach or Bar. The owner is notified of its
+// result. Nothing happens if the claim is another's by now.
+func (cl *Claim) Handle(by Owner, kind protocol.EventKind) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.by = kind, by
+	cl.step(s, ours)
 }
 
 // Release sends the release. It returns false if the claim was over before, if
-// another caller releases it, or if it was passed on instead. Otherwise
-// AwaitRelease must follow.
-func (cl *Claim) Release() bool {
-	if cl.passOn() {
+// another caller releases it, or if it was passed on, before or instead.
+// Otherwise AwaitRelease must follow.
+func (cl *Claim) Release(by Owner) bool {
+	if cl.PassOn(by) {
 		return false
 	}
 	cl.mu.Lock()
-	if cl.core.State().IsOver() || cl.freed != nil {
+	if cl.owner != by || cl.core.State().IsOver() || cl.freed != nil {
 		cl.mu.Unlock()
 		return false
 	}
-	cl.freed = cl.c.newParker()
+	cl.freed = cl.c.newParker() // from now on it is not passed on
 	cl.mu.Unlock()
 	cl.handle(protocol.Release, ours)
 	return true

@@ -111,7 +111,10 @@ func (f *flight) started(reply node.Reply, err error) {
 
 // call sends the request, waits for the answer, and handles it.
 func (f *flight) call() {
-	ctx, cancel := context.WithTimeout(f.cl.Context(), f.limit)
+	f.cl.mu.Lock()
+	ctx := f.cl.Context()
+	f.cl.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	f.landed(f.m.call(ctx, f.effect.Request, f.release), ours)
 }

@@ -69,17 +69,6 @@ func (k *keeper) remove(cl *Claim) {
 	}
 }
 
-// replace has another claim take the place of a claim. The mutexes of both are
-// held.
-func (k *keeper) replace(cl, by *Claim) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if cl.index >= 0 {
-		k.claims[cl.index].claim = by
-		cl.index, by.index = -1, cl.index
-	}
-}
-
 // loop handles claims when they are due.
 func (k *keeper) loop() {
 	timer := time.NewTimer(0)

@@ -19,16 +19,15 @@ type holder struct {
 	patience time.Duration
 	timer    *time.Timer
 	armed    bool
+	told     bool // it knows that callers wait
 	// elsewhere says that others waited elsewhere when tokens were last reserved.
 	elsewhere bool
 }
 
-// relay is the local queue in which a lease may be passed on, and the claim that
-// it was passed on to; nil if it was not. settled receives the end of an
-// extension, if a release waits for it.
+// relay is the local queue in which a lease may be passed on. settled receives the
+// end of an extension, if a release waits for it.
 type relay struct {
 	line    *queue
-	heir    *Claim
 	settled chan struct{}
 }
 
@@ -46,20 +45,13 @@ const leastPatience = 20 * time.Millisecond
 // waiter is a caller that waits in the local queue, as protocol sees it. It has
 // not asked yet.
 func (a *Attempt) waiter() protocol.Waiter {
-	return protocol.Waiter{Came: a.began, Ticket: a.claim.core.Ticket(), Config: a.claim.core.Config()}
+	return protocol.Waiter{Came: a.began, Ticket: a.arrival.Ticket, Config: &a.terms.Config}
 }
 
 // passesTo reports whether the lease is of the kind that a caller asks for. What
 // it looks at does not change.
 func (cl *Claim) passesTo(a *Attempt) bool {
-	return cl.core.Config().PassesTo(a.claim.core.Config())
-}
-
-// won gives the claim to its caller. The mutex is held.
-func (cl *Claim) won(a *Attempt) {
-	cl.owner.Notify(cl, protocol.Won)
-	a.finish()
-	cl.attempt, cl.answers = nil, nil
+	return cl.core.Config().PassesTo(&a.terms.Config)
 }
 
 // holdLine has the callers behind the one that won wait for its lease, if there
@@ -77,7 +69,7 @@ func (cl *Claim) holdLine() {
 	}
 	cl.relay, cl.attempt.queue = &relay{line: q}, nil
 	q.asks = false
-	q.holder.claim, q.holder.since = cl, c.clock.Uptime()
+	q.holder.claim, q.holder.since, q.holder.told = cl, c.clock.Uptime(), false
 	q.holder.patience = max(leastPatience, 4*round.Elapsed())
 }
 
@@ -121,7 +113,7 @@ func (cl *Claim) askReserve(now bool) {
 func (cl *Claim) pauses() bool {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	return cl.core.Cause() == protocol.WasReleased && cl.core.PassLimit(&view{cl.c, cl.c.clock.Uptime(), 0})
+	return cl.core.Cause() == protocol.WasReleased && cl.core.PassedForLong(&view{cl.c, cl.c.clock.Uptime(), 0})
 }
 
 // waiting returns how many callers wait behind a claim that has won.
@@ -133,6 +125,7 @@ func (qs *queues) waiting(cl *Claim) int {
 		return 0
 	}
 	qs.watch(cl.c, q)
+	q.holder.told = len(q.behind) > 0
 	return len(q.behind)
 }
 
@@ -211,97 +204,72 @@ func (cl *Claim) tellWaiters(n int, now bool) {
 	cl.step(s, ours)
 }
 
-// lock locks the claim that handles an event: that is its heir, if it was passed
-// on, for everything that its former caller does not ask for itself.
-func (cl *Claim) lock(e *protocol.Event, where goroutine) *Claim {
-	cl.mu.Lock()
-	for cl.relay != nil && cl.relay.heir != nil && (e.Kind == protocol.Answer || e.Kind == protocol.Wake || e.Kind == protocol.LocalWaiters || e.Kind == protocol.Timer && where == onClock) {
-		next := cl.relay.heir
-		cl.mu.Unlock()
-		cl = next
-		cl.mu.Lock()
-	}
-	return cl
-}
-
-// WasPassed reports whether the lease was passed on: its value is another's now.
-func (cl *Claim) WasPassed() bool {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.core.Cause() == protocol.WasPassed
-}
-
-// passOn passes the lease on to the next caller in the local queue, and reports
-// whether it did. The lease has ended, and its holder was notified, before the
+// PassOn passes the lease on to the next caller in the local queue, and reports
+// whether it did. The claim goes on, with all its requests in flight: only its
+// owner is another. The lease has ended, and its holder was notified, before the
 // next caller returns with its own.
-func (cl *Claim) passOn() bool {
+func (cl *Claim) PassOn(by Owner) bool {
 	c := cl.c
 	cl.mu.Lock()
-	if cl.relay == nil || cl.freed != nil || cl.sending.Load() > 0 || c.Closing() {
+	if cl.relay == nil || cl.owner != by || cl.freed != nil || c.Closing() {
 		cl.mu.Unlock()
 		return false
 	}
-	v := &view{c, c.clock.Uptime(), 0}
-	w := c.queues.next(cl, func(w protocol.Waiter) bool { return cl.core.MayPass(v, w) })
-	if w == nil {
+	s := steps.Get().(*step)
+	s.view = view{c, c.clock.Uptime(), 0}
+	a, waiters := c.queues.next(cl, &s.view)
+	if a == nil {
 		cl.mu.Unlock()
+		s.reuse()
 		return false
 	}
-	var buf [1]protocol.Effect
-	out := cl.core.Handle(v, &protocol.Event{Kind: protocol.Pass, Waiter: w.a.waiter()}, buf[:0])
-	w.a.mu.Lock()
-	next := w.a.claim
-	next.core, next.marker, next.relay = cl.core.Heir(v), cl.marker, &relay{line: cl.relay.line}
-	cl.relay.heir = next
-	c.keeper.replace(cl, next)
-	c.queues.passed(next, v.now)
-	_, tell := cl.note(out)
-	next.won(w.a)
-	wants, ages := next.core.WantsReserve(v), next.core.Ages(v)
-	w.a.mu.Unlock()
+	s.event.Kind, s.event.Waiter, s.event.Waiters = protocol.Pass, a.waiter(), waiters
+	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
+	later := cl.owner.Notify(cl, protocol.Ended)
+	cl.core.Inherit(&s.view)
+	cl.caller, cl.owner, a.done = a.caller, a.asker, true
+	cl.owner.Notify(cl, protocol.Won)
+	wants, ages := cl.core.WantsReserve(&s.view), cl.core.Ages(&s.view)
 	cl.mu.Unlock()
-	cl.tell(tell, ours)
-	w.turn <- nil
+	s.reuse()
+	if later != nil {
+		later()
+	}
+	a.enters(nil)
 	if wants || ages {
-		next.askReserve(ages)
+		cl.askReserve(ages)
 	}
 	return true
 }
 
-// next returns the caller to which a lease may be passed on, and removes it from
-// the queue; nil for none. The mutex of the claim is held.
-func (qs *queues) next(cl *Claim, may func(protocol.Waiter) bool) *waiter {
+// next returns the caller to which a lease may be passed on, and how many wait
+// behind it, and removes it from the queue; nil for none. The mutex of the claim
+// is held.
+func (qs *queues) next(cl *Claim, v *view) (a *Attempt, waiters int) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	q := cl.relay.line
-	if !q.mayPass(cl, may) {
-		return nil
+	if !q.mayPass(cl) || !cl.core.MayPass(v, q.behind[0].waiter()) {
+		return nil, 0
 	}
-	return q.pop()
+	a = q.pop()
+	q.holder.since, q.holder.told = v.now, len(q.behind) > 0
+	return a, len(q.behind)
 }
 
-// passed has a claim be the holder that those behind it wait for. Its mutex is
-// held: nobody sees it before it has the lease.
-func (qs *queues) passed(to *Claim, now time.Duration) {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	h := &to.relay.line.holder
-	h.claim, h.since = to, now
-}
-
-// mayPass asks about the first caller behind a lease, if it may be passed on to
-// it: nobody asks the nodes meanwhile.
-func (q *queue) mayPass(cl *Claim, may func(protocol.Waiter) bool) bool {
-	return q.holder.claim == cl && !q.asks && len(q.behind) > 0 && may(q.behind[0].a.waiter())
+// mayPass reports whether there is a first caller behind a lease, to which it may
+// be passed on: nobody asks the nodes meanwhile.
+func (q *queue) mayPass(cl *Claim) bool {
+	return q.holder.claim == cl && !q.asks && len(q.behind) > 0
 }
 
 // AwaitPass waits for an extension that reserves a token for the next caller in
 // the local queue, if the lease may not be passed on to it yet. If none is in
 // flight, it is sent, unless others wait elsewhere: the lock is then theirs first.
-func (cl *Claim) AwaitPass(ctx context.Context) {
+func (cl *Claim) AwaitPass(ctx context.Context, by Owner) {
 	c := cl.c
 	cl.mu.Lock()
-	if cl.relay == nil || cl.relay.settled != nil || cl.freed != nil || c.Closing() {
+	if cl.relay == nil || cl.owner != by || cl.relay.settled != nil || cl.freed != nil || c.Closing() {
 		cl.mu.Unlock()
 		return
 	}
@@ -309,10 +277,12 @@ func (cl *Claim) AwaitPass(ctx context.Context) {
 	q := r.line
 	inFlight, could := false, false
 	c.queues.mu.Lock()
-	waits := !q.holder.elsewhere && q.mayPass(cl, func(w protocol.Waiter) bool {
+	waits := !q.holder.elsewhere && q.mayPass(cl)
+	if waits {
+		w := q.behind[0].waiter()
 		inFlight, could = cl.core.MayPassSoon(v, w)
-		return (inFlight || could) && !cl.core.MayPass(v, w)
-	})
+		waits = (inFlight || could) && !cl.core.MayPass(v, w)
+	}
 	patience, waiters := q.holder.patience, len(q.behind)
 	c.queues.mu.Unlock()
 	if !waits {

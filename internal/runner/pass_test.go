@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,19 @@ func (l *line) join(c *redlatch.Client, who string, hold time.Duration, opts red
 	synctest.Wait()
 }
 
+// holder returns the lease of the one that was served last; order has all of them.
+func (l *line) holder() *redlatch.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+func (l *line) order() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.served)
+}
+
 // crowd is a line of so many callers of one client, of which the first has the
 // lock and the second asks the nodes.
 func crowd(t *testing.T, h *locktest.Host, callers int, hold time.Duration, opts redlatch.LockOptions) *line {
@@ -88,30 +102,106 @@ func TestLeaseIsPassedOnWithoutAskingTheNodes(t *testing.T) {
 }
 
 // TestExtensionInFlightServesTheNextHolder has nodes answer after the lease was
-// passed on several times.
+// passed on. A round takes longer than a holder has the lock, and less than two
+// holders do. So if the tokens for the next callers are asked for when one is left,
+// they are there in time: in a row of passes nobody waits for the nodes. A row is
+// 100 ms long, and begins with three rounds that somebody waits for: the release at
+// the end of the row before, the acquisition, and the first tokens.
 func TestExtensionInFlightServesTheNextHolder(t *testing.T) {
+	const (
+		callers, each = 16, 10
+		hold          = 2 * time.Millisecond
+		round         = 3 * time.Millisecond
+		held          = callers * each * hold
+		row           = 100 * time.Millisecond // passTime
+		rows          = (held + row - 1) / row
+		most          = held + rows*3*round
+	)
 	synctest.Test(t, func(t *testing.T) {
 		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
 		for _, l := range h.Links {
-			l.Set(func(l *locktest.Link) { l.Out, l.Back = 1500*time.Microsecond, 1500*time.Microsecond })
+			l.Set(func(l *locktest.Link) { l.Out, l.Back = round/2, round/2 })
 		}
 		start := time.Now()
 		var all sync.WaitGroup
-		for i := range 16 {
+		for i := range callers {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * 100 * time.Microsecond)
-				for range 10 {
+				for range each {
 					l := locktest.MustLock(t, h.Client, "job", redlatch.LockOptions{})
-					time.Sleep(2 * time.Millisecond)
+					time.Sleep(hold)
 					l.Release(t.Context())
 				}
 			})
 		}
 		all.Wait()
-		if took := time.Since(start); took > 420*time.Millisecond {
-			t.Errorf("160 leases of 2 ms took %v", took)
+		if took := time.Since(start); took > most {
+			t.Errorf("%d leases of %v took %v, want at most %v", callers*each, hold, took, most)
 		} else {
 			t.Log(took)
+		}
+	})
+}
+
+// TestLeaseThatWasPassedOnDoesNothingToTheNext has a former holder do to its lease
+// all that it can, while the next one has the lock.
+func TestLeaseThatWasPassedOnDoesNothingToTheNext(t *testing.T) {
+	for name, do := range map[string]func(*redlatch.Lease) error{
+		"release": func(l *redlatch.Lease) error { return l.Release(context.Background()) },
+		"handle":  func(l *redlatch.Lease) error { l.Handle(); return nil }, // has its lease not be passed on
+		"extend": func(l *redlatch.Lease) error {
+			if err := l.Extend(context.Background()); !errors.Is(err, redlatch.ErrReleased) {
+				return fmt.Errorf("extended: %w", err)
+			}
+			return nil
+		},
+		"downgrade": func(l *redlatch.Lease) error {
+			if err := l.Downgrade(context.Background()); !errors.Is(err, redlatch.ErrReleased) {
+				return fmt.Errorf("downgraded: %w", err)
+			}
+			return nil
+		},
+		"detach": func(l *redlatch.Lease) error {
+			if _, err := l.Detach(); !errors.Is(err, redlatch.ErrReleased) {
+				return fmt.Errorf("detached: %w", err)
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) { testFormerHolder(t, do) })
+	}
+}
+
+func testFormerHolder(t *testing.T, do func(*redlatch.Lease) error) {
+	synctest.Test(t, func(t *testing.T) {
+		h := slowHosts(t, 1, 3, redlatch.Options{})[0]
+		l := crowd(t, h, 6, 5*time.Millisecond, redlatch.LockOptions{})
+		passes := 0
+		for former := l.holder(); len(l.order()) < 5; time.Sleep(100 * time.Microsecond) {
+			holder := l.holder()
+			if holder == former || former == nil {
+				former = holder
+				continue
+			}
+			releases, waiting := h.Links[0].Count(node.OpRelease), len(l.order())
+			if err := do(former); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if err := holder.Err(); err != nil || holder.Remaining() <= 0 || len(l.order()) != waiting {
+				t.Errorf("the next holder has %v, for %v, and %d were served after %d", err, holder.Remaining(), len(l.order()), waiting)
+			}
+			if former.Remaining() > 0 || former.Token() >= holder.Token() {
+				t.Errorf("the former one has %v left, and token %d before %d", former.Remaining(), former.Token(), holder.Token())
+			}
+			if h.Links[0].Count(node.OpRelease) == releases {
+				passes++
+			}
+			former = holder
+		}
+		l.all.Wait()
+		if releases := h.Links[0].Count(node.OpRelease); passes < 3 || releases > 2 {
+			t.Errorf("%d passes and %d releases: this test shows nothing", passes, releases)
 		}
 	})
 }
@@ -119,12 +209,15 @@ func TestExtensionInFlightServesTheNextHolder(t *testing.T) {
 func TestPassOvertakesNobodyElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := slowHosts(t, 2, 3, redlatch.Options{})
-		l := crowd(t, hosts[0], 5, 5*time.Millisecond, redlatch.LockOptions{})
+		// So short that what the nodes say of their queues is known in time: the lock
+		// is passed on until the other one is the next.
+		const hold = 2200 * time.Microsecond
+		l := crowd(t, hosts[0], 5, hold, redlatch.LockOptions{})
 		time.Sleep(3 * time.Millisecond)
-		l.join(hosts[1].Client, "other", 5*time.Millisecond, redlatch.LockOptions{})
+		l.join(hosts[1].Client, "other", hold, redlatch.LockOptions{})
 		time.Sleep(3 * time.Millisecond)
 		for _, who := range []string{"x", "y", "z"} {
-			l.join(hosts[0].Client, who, 5*time.Millisecond, redlatch.LockOptions{})
+			l.join(hosts[0].Client, who, hold, redlatch.LockOptions{})
 		}
 		l.all.Wait()
 		if want := []string{"a", "b", "c", "d", "e", "other", "x", "y", "z"}; !slices.Equal(l.served, want) {
@@ -232,7 +325,8 @@ func TestLeaseWithAHandleIsNotPassedOn(t *testing.T) {
 func TestHandleOfALeaseThatWasPassedOnIsNobodys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := slowHosts(t, 2, 3, redlatch.Options{})
-		l := crowd(t, hosts[0], 4, 5*time.Millisecond, redlatch.LockOptions{})
+		// Not whole milliseconds: no release coincides with an answer.
+		l := crowd(t, hosts[0], 4, 5500*time.Microsecond, redlatch.LockOptions{})
 		time.Sleep(10 * time.Millisecond)
 		l.mu.Lock()
 		before, served := l.last, len(l.served)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -27,27 +26,17 @@ type queueKey struct{ name, kind string }
 // of their arrival.
 type queue struct {
 	key    queueKey
-	behind []*waiter
+	behind []*Attempt
 	asks   bool // one of them asks the nodes
 	// holder is the lease of a caller of this queue, which may be passed on to the
 	// first behind it: see pass.go.
 	holder holder
-	// sending counts the steps of such leases whose requests are being sent.
-	sending atomic.Int32
 	// shortage is why the last round of the one that asks had no quorum.
 	shortage protocol.Shortage
 }
 
 // asksBeside reports whether a caller does not wait behind the one that asks.
 func (q *queue) asksBeside(a *Attempt) bool { return q.shortage.AsksBeside(a.unbounded()) }
-
-// waiter is one caller in a queue.
-type waiter struct {
-	a *Attempt
-	// turn receives the queue when the caller may ask as its head, and nil if
-	// it may ask beside it, or has the lock.
-	turn chan *queue
-}
 
 // Enter returns when the caller may ask. It returns false if the caller's
 // context ended before that, or the client is closing. Leave must follow when
@@ -56,20 +45,18 @@ func (a *Attempt) Enter(ctx context.Context) bool {
 	if a.terms.Tries != 0 {
 		return true // it does not queue behind others
 	}
-	var ok bool
-	a.queue, ok = a.c.queues.enter(ctx, a)
-	return ok
+	return a.c.queues.enter(ctx, a)
 }
 
 // Leave lets the next caller in the local queue ask.
 func (a *Attempt) Leave() { a.c.queues.leave(a.queue) }
 
-// enter returns when the caller may ask, with the queue that it has to leave
-// afterwards. It returns no queue if the caller may ask beside it: because its
-// wait is over and it asks once more to learn who holds the lock, or because
-// there is an outage, for which each caller has its own limit.
-func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
-	c, key := a.c, queueKey{a.claim.key, a.terms.Share.Kind()}
+// enter returns when the caller may ask. It then has the queue that it has to
+// leave afterwards. It has none if it may ask beside it: because its wait is over
+// and it asks once more to learn who holds the lock, or because there is an
+// outage, for which each caller has its own limit; and if it has the lock.
+func (qs *queues) enter(ctx context.Context, a *Attempt) bool {
+	c, key := a.c, queueKey{a.key, a.terms.Share.Kind()}
 	qs.mu.Lock()
 	q := qs.byKey[key]
 	if q == nil {
@@ -77,20 +64,26 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 			qs.byKey = map[queueKey]*queue{}
 		}
 		q = &queue{key: key, asks: true}
-		qs.byKey[key] = q
+		qs.byKey[key], a.queue = q, q
 		qs.mu.Unlock()
-		return q, true
+		return true
 	}
 	if q.asksBeside(a) {
 		qs.mu.Unlock()
-		return nil, true
+		return true
 	}
-	me := &waiter{a: a, turn: make(chan *queue, 1)}
-	q.behind = append(q.behind, me)
+	p := c.newParker()
+	defer c.reuse(p)
+	a.turn = p
+	q.behind = append(q.behind, a)
 	if !q.asks && !q.holder.claim.passesTo(a) {
 		qs.ask(q) // the first in the queue: callers that came before stay before us
 	}
 	held, waiters := qs.watch(c, q), len(q.behind)
+	if held != nil && q.holder.told {
+		held = nil // it asks for more tokens when it is passed on
+	}
+	q.holder.told = true
 	qs.mu.Unlock()
 	if held != nil {
 		held.tellWaiters(waiters, false)
@@ -98,37 +91,36 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 
 	var over <-chan time.Time
 	if until, ok := a.until().Get(); ok {
-		timer := time.NewTimer(until - c.clock.Uptime())
-		defer timer.Stop()
-		over = timer.C
+		p.timer.Reset(until - c.clock.Uptime())
+		over = p.timer.C
 	}
 	ended := false
 	select {
-	case mine := <-me.turn:
-		return mine, true
+	case <-p.signal:
+		return true
 	case <-over:
 	case <-ctx.Done():
 		ended = true
 	case <-c.background.closing:
 		ended = true
 	}
-	if !qs.giveUp(q, me) {
+	if !qs.giveUp(q, a) {
 		// We were let in at the same moment, or given the lock.
-		mine := <-me.turn
-		if !ended || a.isDone() {
-			return mine, true
+		<-p.signal
+		if !ended || a.done {
+			return true
 		}
-		qs.leave(mine)
+		qs.leave(a.queue)
 	}
-	return nil, !ended
+	return !ended
 }
 
 // giveUp removes a caller from the queue. It returns false if the caller was
 // let in before.
-func (qs *queues) giveUp(q *queue, me *waiter) bool {
+func (qs *queues) giveUp(q *queue, a *Attempt) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	i := slices.Index(q.behind, me)
+	i := slices.Index(q.behind, a)
 	if i >= 0 {
 		q.behind = slices.Delete(q.behind, i, i+1)
 	}
@@ -153,16 +145,23 @@ func (qs *queues) leave(q *queue) {
 func (qs *queues) ask(q *queue) bool {
 	if !q.asks && len(q.behind) > 0 {
 		q.asks = true
-		q.pop().turn <- q
+		q.pop().enters(q)
 	}
 	return q.asks
 }
 
+// enters has the caller return from enter.
+func (a *Attempt) enters(q *queue) {
+	a.queue = q
+	a.turn.signal <- struct{}{}
+}
+
 // pop removes the first caller behind.
-func (q *queue) pop() *waiter {
-	w := q.behind[0]
+func (q *queue) pop() *Attempt {
+	a := q.behind[0]
+	q.behind[0] = nil
 	q.behind = q.behind[1:]
-	return w
+	return a
 }
 
 // note records why the caller that asks has no quorum, if it has none. Those
@@ -171,10 +170,10 @@ func (qs *queues) note(q *queue, shortage protocol.Shortage) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	q.shortage = shortage
-	q.behind = slices.DeleteFunc(q.behind, func(w *waiter) bool {
-		beside := q.asksBeside(w.a)
+	q.behind = slices.DeleteFunc(q.behind, func(a *Attempt) bool {
+		beside := q.asksBeside(a)
 		if beside {
-			w.turn <- nil
+			a.enters(nil)
 		}
 		return beside
 	})

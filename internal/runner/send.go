@@ -103,11 +103,10 @@ func (cl *Claim) adopt(where goroutine) {
 	cl.mu.Lock()
 	// The caller may have left meanwhile.
 	if cl.core.State() == protocol.Adopting && cl.c.guard.adopt(markersOf(cl.Results()), cl.marker) {
-		cfg, marker, err := cl.attempt.configure()
-		if err != nil {
+		if a := cl.attempt; a.configure() != nil {
 			s.event.Kind = protocol.Rejected
 		} else {
-			s.event.Config, cl.marker = &cfg, marker
+			s.event.Config, cl.marker = &a.terms.Config, a.marker
 		}
 	}
 	cl.mu.Unlock()

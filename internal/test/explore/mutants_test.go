@@ -93,8 +93,8 @@ var edits = []edit{
 	{"internal/protocol/pass.go", "p.confirmed.Count() < Quorum(c.cfg.Nodes) {", `p.confirmed.Count() < Quorum(c.cfg.Nodes) && !(off("reserve by one") && p.confirmed != 0) {`},
 	{"internal/protocol/held.go", "	// Retry as often as possible before the deadline.\n", `	if off("reserve by one") { c.takeReserve() }
 `},
-	{"internal/protocol/pass.go", "	n.lease.acquired = v.Now()\n", `	n.lease.acquired = v.Now()
-	if off("pass moves the deadline") { n.lease.deadline = v.Now() + Validity(c.cfg.TTL, 0) }
+	{"internal/protocol/pass.go", "	c.lease.acquired = v.Now()\n", `	c.lease.acquired = v.Now()
+	if off("pass moves the deadline") { c.lease.deadline = v.Now() + Validity(c.cfg.TTL, 0) }
 `},
 	{"internal/protocol/pass.go", "w.Came < p.from &&", `(w.Came < p.from || off("pass to a later one")) &&`},
 	{"internal/protocol/pass.go", "(p.before == 0 || w.Ticket < p.before)", `(p.before == 0 || w.Ticket < p.before || off("pass before others"))`},

@@ -67,7 +67,8 @@ func (m *machine) passOn(s *State) {
 	m.seen["pass"]++
 	w := s.claims[1]
 	m.handle(s, 0, protocol.Event{Kind: protocol.Pass, Waiter: w.waiter()})
-	heir := &claim{Claim: s.claims[0].Heir(view{m, s, 0}), floor: w.floor, asked: w.asked}
+	heir := &claim{Claim: s.claims[0].Claim, floor: w.floor, asked: w.asked}
+	heir.Inherit(view{m, s, 0})
 	s.claims[1] = heir
 	if heir.Token() <= heir.floor {
 		s.bad = TokenOrder
