@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // scenarios are those that the catalogue must have, whatever else it has.
@@ -47,9 +49,7 @@ var scenarios = []string{
 func catalogue(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("testing/failures.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return string(text)
 }
 
@@ -113,9 +113,7 @@ func TestTestsThatDoNotRunAreFoundOut(t *testing.T) {
 		if !strings.Contains(text, "package x") {
 			text = "package x\n\nimport \"testing\"\n\n" + text
 		}
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	for name, want := range map[string]string{
 		"TestGood": "", "TestNamed": "", "TestShort": "", "TestLinux": "", "TestUnix": "",

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 var (
@@ -57,7 +59,5 @@ func each(t *testing.T, root, suffix string, do func(path, text string)) {
 		do(path, string(text))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -24,13 +25,9 @@ func FuzzTokenHeaders(f *testing.F) {
 	f.Add("3", "4", true, "/"+strings.Repeat("x", 300))
 	f.Fuzz(func(t *testing.T, first, second string, twice bool, path string) {
 		gate, err := NewGate(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		wrap, err := Middleware(gate, &MiddlewareOptions{Resource: func(*http.Request) string { return path }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		var seen node.Token
 		handler := wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { seen, _ = TokenFrom(r.Context()) }))
 		send := func(values ...string) *http.Response {
@@ -116,9 +113,7 @@ func FuzzSentTokens(f *testing.F) {
 				t.Errorf("%d was sent: %v", own, err)
 			}
 		default:
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			if token, err := parseHeader(base.request.Header.Values(TokenHeader)); err != nil || uint64(token) != own {
 				t.Errorf("%d was sent as %q, which is %d, %v", own, base.request.Header.Values(TokenHeader), token, err)
 			}
@@ -137,9 +132,7 @@ func FuzzResponses(f *testing.F) {
 		{Type: problemMissing, Status: 428}, {Type: problemBad, Status: 400},
 	} {
 		body, err := json.Marshal(p)
-		if err != nil {
-			f.Fatal(err)
-		}
+		check.Must(f, err)
 		f.Add(p.Status, problemMedia, body)
 		f.Add(409, problemMedia+"; charset=utf-8", body)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
@@ -68,21 +69,15 @@ func TestJobThatFailedIsRunAgain(t *testing.T) {
 	if !strings.Contains(failed.Said(), "no such file") {
 		t.Errorf("it fails with %s", failed.Said())
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Mkdir(dir, 0o755))
 	// One that is killed in the middle: it opens a pipe that nobody reads.
-	if err := syscall.Mkfifo(report, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, syscall.Mkfifo(report, 0o644))
 	killed := []*processes.Process{start("killed"), start("killed too")}
 	processes.Waiting(t, env, "nightly-report", 1)
 	for _, p := range killed {
 		p.Kill()
 	}
-	if err := os.Remove(report); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Remove(report))
 	last := start("last")
 	last.Line("the report is written")
 	ends(t, last, 0)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/deploytest"
 )
 
@@ -53,26 +54,18 @@ func wordsOf(command any) []string {
 func TestCompositionRunsWhatItSays(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../compose/compose.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	var c composition
-	if err := strictly(text, &c); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, strictly(text, &c))
 	program := deploytest.Program(t)
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Mkdir(bin, 0o755))
 	if code, out := (deploytest.Command{Args: []string{program, "install", bin}}).Run(t); code != 0 {
 		t.Fatal(out)
 	}
 	app, err := filepath.Abs("../compose")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	replaced := []string{"/app", app}
 	for _, host := range []string{"a", "b", "c"} {
 		server := c.Services[host]
@@ -87,9 +80,7 @@ func TestCompositionRunsWhatItSays(t *testing.T) {
 			t.Fatalf("%s is started with %q", host, command)
 		}
 		data := filepath.Join(dir, host)
-		if err := os.Mkdir(data, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.Mkdir(data, 0o700))
 		replaced = append(replaced, "//"+host+":6379", "//"+deploytest.Serve(t, append(command[1:], "--dir", data)...))
 	}
 	replace := strings.NewReplacer(replaced...)
@@ -120,9 +111,7 @@ func TestCompositionRunsWhatItSays(t *testing.T) {
 // TestImageOfTheJobGetsTheProgram from where the files of Kubernetes get it.
 func TestImageOfTheJobGetsTheProgram(t *testing.T) {
 	text, err := os.ReadFile("../compose/Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	var copied []string
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == "COPY" {

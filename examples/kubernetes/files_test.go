@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/deploytest"
 )
 
@@ -45,9 +46,7 @@ var kinds = map[string]func() any{
 func objects(t *testing.T, file string) []any {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	all, err := decode(text)
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
@@ -199,27 +198,19 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatalf("the servers are started with %q", command)
 	}
 	acl := filepath.Join(dir, "users.acl")
-	if err := os.WriteFile(acl, []byte(c.secret.StringData["users.acl"]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(acl, []byte(c.secret.StringData["users.acl"]), 0o600))
 	conf := one[corev1.ConfigMap](t, "servers.yaml").Data["redis.conf"]
 	replaced := []string{"/usr/bin/redlatch install", program + " install", "/tools", filepath.Join(dir, "tools"), "/app", filepath.Join(dir, "app")}
 	for i := range *set.Spec.Replicas {
 		name := fmt.Sprintf("%s-%d", set.Name, i)
 		data := filepath.Join(dir, name)
-		if err := os.Mkdir(data, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.Mkdir(data, 0o700))
 		file := filepath.Join(data, "redis.conf")
 		text := strings.NewReplacer("/data", data, "/etc/redis-acl/users.acl", acl).Replace(conf)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(file, []byte(text), 0o600))
 		replaced = append(replaced, name+"."+service.Name+":6379", deploytest.Serve(t, file))
 	}
-	if err := os.Mkdir(filepath.Join(dir, "tools"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Mkdir(filepath.Join(dir, "tools"), 0o755))
 	c.replace = strings.NewReplacer(replaced...)
 	return c
 }

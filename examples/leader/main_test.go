@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/node"
 )
@@ -118,9 +119,7 @@ func leads(t *testing.T, p *processes.Process) redlatch.Token {
 	t.Helper()
 	text := strings.TrimPrefix(p.Line("leading, token "), "leading, token ")
 	token, err := node.ParseToken(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return token
 }
 

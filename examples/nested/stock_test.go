@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
 func newStore(t *testing.T) *Store {
 	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return &Store{Locks: locks, Shop: "shop/1", Count: map[string]int{"tea": 5, "milk": 1}}
 }
@@ -54,16 +53,12 @@ func TestLockInsideItselfIsAnErrorAtOnce(t *testing.T) {
 func TestWorkIsRefusedWithoutTheRightLease(t *testing.T) {
 	s := newStore(t)
 	lease, err := s.Locks.Lock(t.Context(), "shop/2", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if err := s.take(t.Context(), lease, "tea", 1); err == nil {
 		t.Error("the lock of another shop is enough")
 	}
 	s.Shop = "shop/2"
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, lease.Release(t.Context()))
 	if err := s.take(t.Context(), lease, "tea", 1); !errors.Is(err, redlatch.ErrReleased) {
 		t.Errorf("after the release: %v, want ErrReleased", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
@@ -22,9 +23,7 @@ func newLog(t *testing.T) (*sql.DB, string) {
 		t.Fatalf("-create exits with %d: %s", code, maker.Said())
 	}
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db, path
 }
@@ -37,9 +36,7 @@ func TestEveryMessageIsHandledOnceThoughAConsumerDies(t *testing.T) {
 	db, path := newLog(t)
 	count := func(query string) (n int) {
 		t.Helper()
-		if err := db.QueryRow(query).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, db.QueryRow(query).Scan(&n))
 		return n
 	}
 	results := func(n int) {
@@ -91,18 +88,14 @@ func TestNoPartitionHasTwoConsumers(t *testing.T) {
 	b.Line("is ours from message")
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		var n, shared int
-		if err := db.QueryRow("SELECT count(*) FROM results").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, db.QueryRow("SELECT count(*) FROM results").Scan(&n))
 		if n < 200 {
 			if time.Since(begin) > time.Minute {
 				t.Fatalf("%d of 200 messages are handled after a minute", n)
 			}
 			continue
 		}
-		if err := db.QueryRow("SELECT count(*) FROM (SELECT part FROM results GROUP BY part HAVING count(DISTINCT consumer) <> 1)").Scan(&shared); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, db.QueryRow("SELECT count(*) FROM (SELECT part FROM results GROUP BY part HAVING count(DISTINCT consumer) <> 1)").Scan(&shared))
 		if n != 200 || shared != 0 {
 			t.Errorf("%d results of 200 messages, %d partitions with two consumers", n, shared)
 		}

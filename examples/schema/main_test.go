@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
@@ -53,9 +54,7 @@ func TestCopyThatIsKilledIsContinuedByTheNext(t *testing.T) {
 func TestCopyThatIsTooOldDoesNotServe(t *testing.T) {
 	env, path := processes.File(t), filepath.Join(t.TempDir(), "shop.db")
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer db.Close()
 	if _, err := db.Exec("PRAGMA user_version = 4"); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/deploytest"
 )
 
@@ -24,9 +25,7 @@ type unit map[string][]string
 func readUnit(t *testing.T, file string) unit {
 	t.Helper()
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer f.Close()
 	u, section := unit{}, ""
 	for s := bufio.NewScanner(f); s.Scan(); {
@@ -93,31 +92,19 @@ func newMachine(t *testing.T) *machine {
 		"/var/lib/prometheus/node-exporter", dir, "%d", filepath.Join(dir, "credentials"),
 	}
 	acl, err := filepath.Abs("redis-locks.acl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	conf, err := os.ReadFile("redis-locks.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, host := range []string{"a", "b", "c"} {
 		data := filepath.Join(dir, host)
-		if err := os.Mkdir(data, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.Mkdir(data, 0o700))
 		file := filepath.Join(data, "redis.conf")
 		text := strings.NewReplacer("/var/lib/redis-locks", data, "/etc/redis/redis-locks.acl", acl).Replace(string(conf))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(file, []byte(text), 0o600))
 		replaced = append(replaced, "@"+host+":6379", "@"+deploytest.Serve(t, append([]string{file}, start[2:]...)...))
 	}
-	if err := os.Mkdir(filepath.Join(dir, "credentials"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "credentials", "redis"), []byte("change-me\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Mkdir(filepath.Join(dir, "credentials"), 0o700))
+	check.Must(t, os.WriteFile(filepath.Join(dir, "credentials", "redis"), []byte("change-me\n"), 0o600))
 	m.replace = strings.NewReplacer(replaced...)
 	return m
 }
@@ -235,13 +222,9 @@ func TestUnitsPassTheCheckOfSystemd(t *testing.T) {
 	var units []string
 	for _, file := range []string{"redis-locks.service", "nightly.service", "nightly.timer", "scheduler.service"} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		path := filepath.Join(dir, file)
-		if err := os.WriteFile(path, []byte(replace.Replace(string(text))), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(path, []byte(replace.Replace(string(text))), 0o644))
 		units = append(units, path)
 	}
 	if out, err := exec.Command(tool, append([]string{"verify", "--man=no", "--recursive-errors=no"}, units...)...).CombinedOutput(); err != nil || len(out) > 0 {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
@@ -30,9 +31,7 @@ func (b *bank) start(from, to int, more ...string) *processes.Process {
 func (b *bank) expect(want ...int) {
 	b.Helper()
 	db, err := sql.Open("sqlite", "file:"+b.path+"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Must(b, err)
 	defer db.Close()
 	for i, n := range want {
 		var got int

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -113,9 +114,7 @@ func (l *line) expect(want node.Status, op node.Op, value string, share node.Sha
 		}
 		req.Ticket = l.tickets[value]
 	}
-	if err := Check(req); err != nil {
-		l.t.Fatal(err)
-	}
+	check.Must(l.t, Check(req))
 	reply, wakes := l.s.Apply(l.now, req)
 	l.turns = nil
 	for _, w := range wakes {

@@ -12,6 +12,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/ongoing"
 	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
@@ -51,9 +52,7 @@ func TestNamesBeyondTheLimitShareALabel(t *testing.T) {
 		made[label]++
 		return label
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // TestServerWhosePortWasTakenGetsAnother takes the port of a cluster's bus,
@@ -19,9 +20,7 @@ func TestServerWhosePortWasTakenGetsAnother(t *testing.T) {
 		t.Skip("it needs redis-server, and -short starts no servers")
 	}
 	dir, err := os.MkdirTemp("", "redis")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer os.RemoveAll(dir)
 	s := &Server{Dir: dir, Settings: []string{"--cluster-enabled", "yes"}}
 	var taken []int
@@ -39,9 +38,7 @@ func TestServerWhosePortWasTakenGetsAnother(t *testing.T) {
 		}
 	}
 	defer func() { choosePort = FreePort }()
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, s.Start())
 	defer s.Kill()
 	if s.Port == taken[0] {
 		t.Errorf("it answers on port %d, where the bus was taken from", s.Port)

@@ -109,24 +109,18 @@ func TestFailoverBeforeAWriteWithoutAReadGrantsNothing(t *testing.T) {
 	primary := servertest.OwnPostgreSQL(t)
 	proxy := servertest.NewProxy(t, primary)
 	b, err := postgres.Open(primary.DSN(), &postgres.Options{Poll: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { b.Close() })
 	mustBe(t, b, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
 	pool, err := pgxpool.New(t.Context(), primary.Through(proxy.Addr()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(pool.Close)
 	pauses, between := 0, func() {}
 	a, err := postgres.OverPaused(pool, postgres.Options{Poll: true}, func() {
 		pauses++
 		between()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mustBe(t, a, wanted(node.OpAcquire, "before"), node.Granted)
 	mustBe(t, a, wanted(node.OpRelease, "before"), node.Granted)
 	replica, promote := follow(t, primary)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node/casnode"
 )
 
@@ -59,9 +60,7 @@ func Store(n *Node) casnode.Store { return n.store }
 func Execute(t testing.TB, n *Node, text string) [][][]byte {
 	t.Helper()
 	rows, err := n.store.query(t.Context(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return rows
 }
 
@@ -69,8 +68,6 @@ func Execute(t testing.TB, n *Node, text string) [][][]byte {
 func Prepared(t testing.TB, n *Node) int {
 	t.Helper()
 	count, err := strconv.Atoi(string(Execute(t, n, "SELECT count(*) FROM pg_prepared_statements")[0][0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return count
 }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/rowtest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -19,9 +20,7 @@ func TestWritesWithoutARead(t *testing.T) {
 		Server: server, Clock: clock,
 		Open: func(t testing.TB, dsn string) *casnode.Node {
 			n, err := postgres.Open(dsn, &postgres.Options{Poll: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			return n.Node
 		},
 		Driver:     "pgx",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
@@ -42,9 +43,7 @@ func TestDoWithoutWaitingForItsReleaseTakesOneRoundTrip(t *testing.T) {
 	p := servertest.NewProxy(t, servertest.Redis(t, 1)[0])
 	p.Set(servertest.Weather{Requests: servertest.Direction{Delay: time.Millisecond}, Replies: servertest.Direction{Delay: time.Millisecond}})
 	nodes, err := direct.Nodes(p.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	c := newClient(t, nodes, redlatch.Options{})
 	var times [2][]time.Duration
 	for range 50 {
@@ -52,17 +51,11 @@ func TestDoWithoutWaitingForItsReleaseTakesOneRoundTrip(t *testing.T) {
 			start := time.Now()
 			err := c.Do(t.Context(), "job", &opts, func(context.Context, *redlatch.Lease) error { return nil })
 			times[i] = append(times[i], time.Since(start))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			// The release was sent before, over the same connection.
 			l, err := c.TryLock(t.Context(), "job", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
+			check.Must(t, l.Release(t.Context()))
 		}
 	}
 	slices.Sort(times[0])

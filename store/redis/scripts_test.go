@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -21,9 +22,7 @@ var (
 
 func TestScriptsLetATokenLeapAsFarAsTheContractDoes(t *testing.T) {
 	text, err := lua.ReadFile("lua/lib/fence.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	m := regexp.MustCompile(`local leap = (\d+) `).FindSubmatch(text)
 	if m == nil || string(m[1]) != strconv.Itoa(node.TokenLeap) {
 		t.Errorf("the scripts have %q, and node.TokenLeap is %d", m, node.TokenLeap)
@@ -81,9 +80,7 @@ func TestScriptsSayWhatTheyReadAndAnswer(t *testing.T) {
 		}
 	}
 	helpers, err := fs.Glob(lua, "lua/lib/*.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, h := range helpers {
 		parts(h)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/bench/measure"
 	"github.com/redlatch/redlatch/test/bench/report"
 )
@@ -65,9 +66,7 @@ func TestBoundsAreOfCellsThatAreMeasured(t *testing.T) {
 
 func TestTheWholeBenchTakesNoLongerThan15Minutes(t *testing.T) {
 	plan, err := choose(nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	var whole time.Duration
 	for _, p := range plan {
 		for _, c := range p.cells {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchnetresearch "github.com/redlatch/redlatch/adapters/cron/netresearch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -22,15 +23,11 @@ const patience = 30 * time.Second
 func newJobs(t *testing.T, addresses []string, opts ...cron.Option) (*cron.Cron, *redlatchnetresearch.Jobs) {
 	t.Helper()
 	locks, err := redlatch.Open(strings.Join(addresses, ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: 3 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	c := cron.New(opts...)
 	jobs, err := redlatchnetresearch.New(c, locks, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return c, jobs
 }
 
@@ -55,9 +52,7 @@ func TestStopEndsTheContextOfAJob(t *testing.T) {
 		<-ctx.Done()
 		due <- redlatchnetresearch.Due(ctx)
 	}), cron.WithRunOnce())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	c.Start()
 	await(t, began, "the job begins")
 	stopped := c.Stop()
@@ -82,9 +77,7 @@ func TestReplicaThatStartsCatchesUp(t *testing.T) {
 			ran <- redlatchnetresearch.Due(ctx)
 			return nil
 		}, cron.WithRunImmediately(), cron.WithName("yearly"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		c.Start()
 		await(t, complete, "the job is complete")
 		if !c.EntryByName("yearly").Valid() {
@@ -125,16 +118,12 @@ func TestWrappedJobRunsOnOneReplica(t *testing.T) {
 	t.Parallel()
 	nodes := servertest.Addresses(servertest.Redis(t, 1))
 	schedule, err := cron.ParseStandard("0 0 1 1 *")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	ran := 0
 	for range 2 {
 		_, jobs := newJobs(t, nodes)
 		wrapper, err := jobs.Wrapper("report", schedule)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		wrapper(cron.FuncJob(func() { ran++ })).Run()
 		if _, err := jobs.Wrapper("report", nil); !errors.Is(err, redlatch.ErrConfig) {
 			t.Errorf("without a schedule: %v", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
@@ -18,13 +19,9 @@ type work = func(context.Context) error
 func newLocks(t *testing.T) *redlatch.Client {
 	t.Helper()
 	n, err := rueidis.Open(servertest.Redis(t, 1)[0].URL(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	locks, err := redlatch.New([]redlatch.Node{n}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return locks
 }
@@ -76,18 +73,14 @@ func TestTokensGrowFromEtcdToRedlatch(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 }
 
 func TestOneLeadsAtATime(t *testing.T) {
 	t.Parallel()
 	client, locks := start(t), newLocks(t)
 	session, err := concurrency.NewSession(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer session.Close()
 	led := 0
 	for range 2 {

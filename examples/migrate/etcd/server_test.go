@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -14,9 +15,7 @@ func start(t *testing.T) *clientv3.Client {
 	t.Helper()
 	address := servertest.OwnEtcd(t).Addr()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { client.Close() })
 	return client
 }

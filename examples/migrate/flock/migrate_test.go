@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // bin is where redlatch was built.
@@ -56,9 +58,7 @@ type folder struct {
 func newFolder(t *testing.T) *folder {
 	f := &folder{t: t, dir: t.TempDir()}
 	for _, name := range []string{"nightly.sh", "collect.sh", "publish.sh"} {
-		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(job), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(filepath.Join(f.dir, name), []byte(job), 0o755))
 	}
 	return f
 }
@@ -103,9 +103,7 @@ func (f *folder) contend(scripts ...string) {
 	}
 	all.Wait()
 	ran, err := os.ReadFile(filepath.Join(f.dir, "ran"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	check.Must(f.t, err)
 	steps := 0
 	for _, script := range scripts {
 		steps += 8

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -19,9 +20,7 @@ func connect(t *testing.T) (*goredis.Client, *redlatch.Client) {
 	client := goredis.NewClient(&goredis.Options{Addr: servertest.Redis(t, 1)[0].Addr()})
 	t.Cleanup(func() { client.Close() })
 	locks, err := connectAfter(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return client, locks
 }
@@ -44,17 +43,13 @@ func TestRedislockAndRedlatchNeverHoldTogether(t *testing.T) {
 func TestEachTellsThatTheOtherHolds(t *testing.T) {
 	client, locks := connect(t)
 	lock, err := redislock.Obtain(t.Context(), client, "orders/42", time.Minute, &redislock.Options{Token: "t", Metadata: "billing"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	_, err = locks.TryLock(t.Context(), "orders/42", nil)
 	var held *redlatch.HeldError
 	if !errors.As(err, &held) || held.Holders[0].Kind != redlatch.KindPlain || held.Holders[0].Owner != `"tbilling"` {
 		t.Errorf("redlatch sees redislock's lock as %+v", err)
 	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, lock.Release(t.Context()))
 	if _, err := locks.TryLock(t.Context(), "orders/42", nil); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
@@ -20,9 +21,7 @@ import (
 func connect(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
 	t.Helper()
 	rs, locks := open(t)
-	if err := fresh.Declare(t.Context(), locks); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, fresh.Declare(t.Context(), locks))
 	return rs, locks
 }
 
@@ -31,9 +30,7 @@ func open(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
 	s := servertest.Redis(t, 3)
 	rs := connectBefore(s[0].Addr(), s[1].Addr(), s[2].Addr())
 	locks, err := connectAfter(s[0].Addr(), s[1].Addr(), s[2].Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return rs, locks
 }
@@ -86,16 +83,10 @@ func TestLockIsFreedFromElsewhere(t *testing.T) {
 	t.Parallel()
 	rs, locks := connect(t)
 	mutex := rs.NewMutex("orders/42")
-	if err := mutex.LockContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := elsewhereBefore(t.Context(), rs, mutex); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, mutex.LockContext(t.Context()))
+	check.Must(t, elsewhereBefore(t.Context(), rs, mutex))
 	lease, err := locks.TryLock(t.Context(), "orders/42", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if err := elsewhereAfter(t.Context(), locks, lease); err != nil {
 		t.Error(err)
 	}
@@ -109,9 +100,7 @@ func TestLossIsToldByBoth(t *testing.T) {
 	t.Parallel()
 	rs, locks := connect(t)
 	mutex := rs.NewMutex("orders/42", redsync.WithExpiry(2*time.Second))
-	if err := mutex.LockContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, mutex.LockContext(t.Context()))
 	if _, err := rs.NewMutex("orders/42", redsync.WithValue(mutex.Value())).UnlockContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}

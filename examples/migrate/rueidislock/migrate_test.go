@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	redlatchrueidis "github.com/redlatch/redlatch/store/redis/rueidis"
 )
@@ -36,14 +37,10 @@ func TestWithOneKeyAndThePrefixBothExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	address := servertest.Redis(t, 1)[0].Addr()
 	locker, err := connectBefore(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer locker.Close()
 	locks, err := connectAfter(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer locks.Close()
 	run(t, map[string]contend.Side{
 		"rueidislock": old(locker),
@@ -59,18 +56,12 @@ func TestWithBothHeldEitherMayBeLeftOut(t *testing.T) {
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{address}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer locker.Close()
 	nodes, err := redlatchrueidis.Nodes("redis://" + address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	locks, err := redlatch.New(nodes, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer locks.Close()
 	nested := func(ctx context.Context, w work) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -31,9 +32,7 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 	t.Helper()
 	program := servertest.Need(t)
 	dir, err := os.MkdirTemp("", "rlt") // short, for a socket's path is bounded
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	c := &cluster{dir: dir, program: program}
 	t.Cleanup(func() {
 		c.stop()
@@ -44,17 +43,11 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 			t.Fatal(err)
 		}
 	}
-	if err := c.start(context.Background(), []ServerKind{kind}, 1, standardBounds); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, c.start(context.Background(), []ServerKind{kind}, 1, standardBounds))
 	sleeper, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	m := &member{number: 1, path: sleeper, args: []string{"sleep", "600"}, hear: func(Event) {}}
-	if err := m.start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, m.start())
 	t.Cleanup(m.kill)
 	w := &nemesis{nodes: c.nodes, members: []*member{m}, bounds: standardBounds, holders: func() map[int]bool { return nil }, allowed: 1}
 	return &bench{T: t, w: w, n: c.nodes[0]}

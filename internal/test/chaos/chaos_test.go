@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/test/chaos"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -25,9 +26,7 @@ func config(t *testing.T, faults string) chaos.Config {
 	t.Helper()
 	program := servertest.Need(t)
 	families, err := chaos.Choose(faults)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return chaos.Config{
 		Program: program, Path: os.Args[0], Args: []string{os.Args[0], chaos.ClientVerb}, Nodes: servers(5), Clients: 6, Names: 2,
 		For: 12 * time.Second, Seed: 1, Faults: families, Least: 200 * time.Millisecond, Most: time.Second, Fenced: true,
@@ -57,15 +56,11 @@ func run(t *testing.T, c chaos.Config) *chaos.Result {
 	running <- struct{}{}
 	defer func() { <-running }()
 	r, err := chaos.Run(context.Background(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Logf("%v: %v", c.For, r)
 	if dir := os.Getenv("REDLATCH_TORTURE_KEEP"); dir != "" {
 		keep, err := os.Create(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+".jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		if err := errors.Join(r.Save(keep), keep.Close()); err != nil {
 			t.Error(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -20,18 +21,14 @@ import (
 // have besides those of its connections, one after the other on one server.
 func TestFaultsOfDatabasesDoWhatTheySay(t *testing.T) {
 	families, err := Choose("kill,freeze,failover")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	checks := map[string]func(*bench, *sql.DB, *strike){"kill": killed, "freeze": frozen, "failover": promoted}
 	for _, kind := range []ServerKind{Postgres, MariaDB} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, Family{}, kind)
 			db, err := sql.Open(driverOf(kind), b.n.current().(*servertest.Database).DSN(b.n.links[0].Addr()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			defer db.Close()
 			b.execute(db, "CREATE TABLE written (n BIGINT NOT NULL)")
 			b.execute(db, "INSERT INTO written VALUES (1)")
@@ -80,9 +77,7 @@ func (b *bench) last(db *sql.DB) (n int64) {
 // does applies a fault, or heals it.
 func (b *bench) does(f func(*Fault) error) {
 	b.Helper()
-	if err := f(&Fault{}); err != nil {
-		b.Fatal(err)
-	}
+	check.Must(b, f(&Fault{}))
 }
 
 func killed(b *bench, db *sql.DB, s *strike) {
@@ -132,16 +127,12 @@ func promoted(b *bench, db *sql.DB, s *strike) {
 	close(stop)
 	<-done
 	fresh, err := sql.Open(driverOf(b.n.kind), b.n.current().(*servertest.Database).DSN(b.n.links[0].Addr()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Must(b, err)
 	defer fresh.Close()
 	var missing int64
 	for n := int64(4); n <= acknowledged.Load(); n++ {
 		var found int
-		if err := fresh.QueryRow(fmt.Sprint("SELECT count(*) FROM written WHERE n = ", n)).Scan(&found); err != nil {
-			b.Fatal(err)
-		}
+		check.Must(b, fresh.QueryRow(fmt.Sprint("SELECT count(*) FROM written WHERE n = ", n)).Scan(&found))
 		if found == 0 {
 			missing++
 		}

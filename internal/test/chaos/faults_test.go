@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // A fault that does nothing would make every lock pass. So each test checks
@@ -181,9 +183,7 @@ var effects = map[string]effect{
 	"reset": {
 		before: func(b *bench, _ *Fault) {
 			c, err := net.Dial("tcp", b.n.links[0].Addr())
-			if err != nil {
-				b.Fatal(err)
-			}
+			check.Must(b, err)
 			b.Cleanup(func() { c.Close() })
 			io.WriteString(c, "PING\r\n")
 			bufio.NewReader(c).ReadString('\n')
@@ -255,9 +255,7 @@ func TestEveryFaultDoesWhatItSaysAndIsHealed(t *testing.T) {
 func TestFaultsThatAreChosenByNameAreThose(t *testing.T) {
 	names := func(list string) (all []string) {
 		families, err := Choose(list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for _, f := range families {
 			all = append(all, f.Name)
 		}

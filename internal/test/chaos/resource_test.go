@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 func TestResourceRefusesStaleHoldersOfEveryKind(t *testing.T) {
@@ -17,13 +18,9 @@ func TestResourceRefusesStaleHoldersOfEveryKind(t *testing.T) {
 	p.Name = "job"
 	all := p.parts()
 	r, err := SQLiteStore(filepath.Join(t.TempDir(), "resource.db")).open(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer r.db.Close()
-	if err := r.create(context.Background(), all); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, r.create(context.Background(), all))
 	whole := func(token redlatch.Token) caller { return caller{1, token, all, all[1]} }
 	part := func(slot int, token redlatch.Token) caller {
 		return caller{1, token, all[slot : slot+1], all[slot]}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockshim"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
@@ -20,18 +21,12 @@ func start(t *testing.T) (*redisproc.Server, *clockshim.Clock) {
 	program := servertest.Need(t)
 	dir := t.TempDir()
 	library, err := clockshim.Build(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	clock, err := clockshim.New(filepath.Join(dir, "clock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { clock.Close() })
 	s := &redisproc.Server{Program: program, Dir: filepath.Join(dir, "s"), Env: clock.Env(library)}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, s.Start())
 	t.Cleanup(s.Kill)
 	return s, clock
 }
@@ -41,9 +36,7 @@ func off(t *testing.T, s *redisproc.Server) time.Duration {
 	t.Helper()
 	before := time.Now()
 	text, err := s.Ask("TIME")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	var seconds, micros int64
 	if _, err := fmt.Sscan(strings.ReplaceAll(text, "\n", " "), &seconds, &micros); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -117,9 +118,7 @@ func FuzzHandles(f *testing.F) {
 		ctx := context.Background()
 		nodes := memory.Nodes(1)
 		c, err := redlatch.New(nodes, &redlatch.Options{NodeTimeout: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		defer c.Close()
 		for _, handle := range []string{text, "redlatch1." + base64.RawURLEncoding.EncodeToString([]byte(text))} {
 			for _, use := range []func() error{
@@ -140,9 +139,7 @@ func FuzzHandles(f *testing.F) {
 			return
 		}
 		handle, err := l.Detach()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		again, err := c.Attach(ctx, handle)
 		if err != nil {
 			t.Fatalf("%q: its own handle %q is refused: %v", name, handle, err)
@@ -175,9 +172,7 @@ func FuzzHolders(f *testing.F) {
 			t.Fatal(reply, err)
 		}
 		c, err := redlatch.New([]redlatch.Node{n}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		defer c.Close()
 		_, err = c.TryLock(context.Background(), "job", nil)
 		if !errors.Is(err, redlatch.ErrHeld) || !presentable(err) {

@@ -3,6 +3,8 @@ package snippets
 import (
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
@@ -17,9 +19,7 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	pages, err := Pages(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return pages
 }
 

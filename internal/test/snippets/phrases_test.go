@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // otherPhrases are the pages that speak of earlier versions, and those that a
@@ -37,9 +39,7 @@ func TestDocumentationHasNoPhraseToTranslate(t *testing.T) {
 			}
 		}
 		blocks, err := Parse(file, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for _, b := range blocks {
 			for _, err := range Phrases(b.Where(), b.Text) {
 				t.Log("quoted:", err)
@@ -117,9 +117,7 @@ func TestSourcesHaveNoPhraseToTranslate(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Logf("%d phrases in strings, %d in comments", inStrings, inComments)
 }
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 var update = flag.Bool("update", false, "write the blocks of the documentation anew from their sources")
@@ -21,15 +23,11 @@ const root = "../../.."
 func TestEveryBlockOfTheDocumentationIsTheCodeItShows(t *testing.T) {
 	if *update {
 		changed, err := UpdateFiles(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		t.Log("written anew:", changed)
 	}
 	blocks, err := Blocks(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	seen := map[string]int{}
 	for _, b := range blocks {
 		seen[b.Lang]++
@@ -46,9 +44,7 @@ func TestEveryBlockOfTheDocumentationIsTheCodeItShows(t *testing.T) {
 // that must be noticed.
 func TestDoctoredDocumentationIsFoundOut(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	const call = "locks.Do(context.Background(),"
 	if !strings.Contains(string(readme), call) {
 		t.Fatalf("README.md has no %s to doctor", call)
@@ -70,9 +66,7 @@ func TestDoctoredDocumentationIsFoundOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			blocks, err := Parse("doctored.md", c.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			wrong := Check(root, blocks)
 			if !slices.ContainsFunc(wrong, func(err error) bool { return strings.Contains(err.Error(), c.says) }) {
 				t.Errorf("Check says %q, nothing of %q", wrong, c.says)
@@ -86,9 +80,7 @@ func TestDoctoredDocumentationIsFoundOut(t *testing.T) {
 
 func example(t *testing.T) string {
 	text, err := Source(root, "examples/quickstart/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return text
 }
 
@@ -108,17 +100,11 @@ func TestWorkspaceHasEveryModule(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	out, err := exec.Command("go", "work", "edit", "-json", filepath.Join(root, "go.work")).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	var workspace struct{ Use []struct{ DiskPath string } }
-	if err := json.Unmarshal(out, &workspace); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, json.Unmarshal(out, &workspace))
 	var got []string
 	for _, use := range workspace.Use {
 		got = append(got, filepath.Clean(use.DiskPath))
@@ -147,9 +133,7 @@ func TestHeadOfALuaFileIsItsFirstComment(t *testing.T) {
 		"a.lua": "-- One.\n--\n--   two\n--#include three\nlocal four -- five\n-- six\n",
 		"b.lua": "local one\n-- two\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	if got, err := Source(dir, "a.lua#head"); err != nil || got != "One.\n\n  two\n" {
 		t.Errorf("got %q, %v", got, err)
@@ -184,10 +168,6 @@ func TestMarkThatShowsNothingIsRefused(t *testing.T) {
 func write(t *testing.T, dir, file, text string) {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(file))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	check.Must(t, os.WriteFile(path, []byte(text), 0o644))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/bench/contender"
 	"github.com/redlatch/redlatch/test/bench/server"
 )
@@ -14,22 +15,16 @@ import (
 func startRedis(t *testing.T, n int) *server.Redis {
 	t.Helper()
 	g, err := server.StartRedis(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(g.Stop)
-	if err := contender.Prepare(t.Context(), server.RedisKind, g.Addresses(), false); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, contender.Prepare(t.Context(), server.RedisKind, g.Addresses(), false))
 	return g
 }
 
 func find(t *testing.T, key string) *contender.Contender {
 	t.Helper()
 	list, err := contender.Find(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return list[0]
 }
 
@@ -37,14 +32,10 @@ func TestScriptsAreOneCommandEachWhateverTheyRun(t *testing.T) {
 	t.Parallel()
 	g := startRedis(t, 1)
 	c, err := resp.Dial("tcp", g.Addresses()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer c.Close()
 	before, err := g.Sample()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	const calls = 37
 	for range calls {
 		if _, err := c.Do("EVAL", "redis.call('SET', KEYS[1], 1) redis.call('GET', KEYS[1]) return redis.call('DEL', KEYS[1])", "1", "a"); err != nil {
@@ -52,9 +43,7 @@ func TestScriptsAreOneCommandEachWhateverTheyRun(t *testing.T) {
 		}
 	}
 	after, err := g.Sample()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	d := after.Sub(before)
 	if got := find(t, "redlatch").Sent(d.Commands); got != calls {
 		t.Fatalf("counted %d sent commands of %v; want %d", got, d.Commands, calls)
@@ -77,15 +66,11 @@ func TestSentCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
 			defer cancel()
 			target := g.Addresses()
 			if s.Guarded {
-				if err := contender.Prepare(ctx, s.Server, target, true); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, contender.Prepare(ctx, s.Server, target, true))
 			}
 			open := func() *contender.Locker {
 				l, err := s.Open(ctx, target)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, err)
 				t.Cleanup(l.Close)
 				if s.Key == "rueidislock" {
 					l.Lock = asksAgain(l.Lock)
@@ -100,17 +85,13 @@ func TestSentCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
 			contend(t, ctx, b, a, "warm too")
 			seen := monitor(t, g)
 			before, err := g.Sample()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			for range 3 {
 				pair(t, ctx, a, "mine")
 			}
 			contend(t, ctx, a, b, "both")
 			after, err := g.Sample()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			counted, shown := s.Sent(after.Sub(before).Commands), seen()
 			if counted != int64(len(shown)) {
 				t.Fatalf("counted %d of %v; MONITOR showed %d: %v", counted, after.Sub(before).Commands, len(shown), shown)
@@ -157,18 +138,14 @@ func pair(t *testing.T, ctx context.Context, l *contender.Locker, name string) {
 	if err == nil {
 		err = release.Do()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 }
 
 // contend has one wait for what the other holds.
 func contend(t *testing.T, ctx context.Context, a, b *contender.Locker, name string) {
 	t.Helper()
 	release, err := a.Lock(ctx, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	done := make(chan error, 1)
 	go func() {
 		got, err := b.Lock(ctx, name)
@@ -182,12 +159,8 @@ func contend(t *testing.T, ctx context.Context, a, b *contender.Locker, name str
 		t.Fatalf("a lock that is held was given to another (%v)", err)
 	case <-time.After(300 * time.Millisecond):
 	}
-	if err := release.Do(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, release.Do())
+	check.Must(t, <-done)
 }
 
 // monitor watches a server; the function it returns says what clients sent
@@ -195,9 +168,7 @@ func contend(t *testing.T, ctx context.Context, a, b *contender.Locker, name str
 func monitor(t *testing.T, g *server.Redis) func() []string {
 	t.Helper()
 	m, err := resp.Dial("tcp", g.Addresses()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { m.Close() })
 	if _, err := m.Do("MONITOR"); err != nil {
 		t.Fatal(err)
@@ -207,9 +178,7 @@ func monitor(t *testing.T, g *server.Redis) func() []string {
 		var sent []string
 		for samples := 0; ; {
 			line, err := m.Receive()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			// 1700000000.123456 [0 127.0.0.1:4711] "set" "a" "b", or [0 lua]
 			_, line.Text, _ = strings.Cut(line.Text, " [0 ")
 			client, command, _ := strings.Cut(line.Text, "] ")

@@ -6,6 +6,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // open runs links to a server that sends back what it gets, and returns a
@@ -13,9 +15,7 @@ import (
 func open(t *testing.T, servers int, n Network) []net.Conn {
 	t.Helper()
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { echo.Close() })
 	go func() {
 		for {
@@ -35,15 +35,11 @@ func open(t *testing.T, servers int, n Network) []net.Conn {
 	go json.NewEncoder(config).Encode(n)
 	t.Cleanup(func() { config.Close() })
 	var list []string
-	if err := json.NewDecoder(out).Decode(&list); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, json.NewDecoder(out).Decode(&list))
 	var conns []net.Conn
 	for _, a := range list {
 		conn, err := net.Dial("tcp", a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		t.Cleanup(func() { conn.Close() })
 		conns = append(conns, conn)
 	}

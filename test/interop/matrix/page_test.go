@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/interop/foreign"
 	"github.com/redlatch/redlatch/test/interop/matrix"
 	"github.com/redlatch/redlatch/test/interop/scenario"
@@ -35,9 +36,7 @@ func TestPageShowsWhatWasFound(t *testing.T) {
 	ours := row("trying", "Go", 1, map[string]scenario.Cell{"excludes": {Verdict: scenario.OurFall, Text: "is not refused"}})
 	gone := &scenario.Row{Client: &foreign.Client{Name: "gone", Source: "PyPI"}, Nodes: 1, Err: errors.New("the registry has it not")}
 	text, err := matrix.Page([]*scenario.Row{good, bad, ours, gone})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, want := range []string{
 		"| good | 1.2 | npm | `p:NAME` | 1 | yes | yes |  |",
 		"| bad | 1.2 | *replayed* | `p:NAME` | 1 | yes | **no** | **is excluded: takes it**. its late extension: refused; but sets a free one |",

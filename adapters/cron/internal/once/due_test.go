@@ -9,24 +9,21 @@ import (
 	robfig "github.com/robfig/cron/v3"
 
 	"github.com/redlatch/redlatch/adapters/cron/internal/once"
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // seconds parses a spec with a field for seconds.
 func seconds(t *testing.T, spec string) once.Schedule {
 	t.Helper()
 	s, err := robfig.NewParser(robfig.SecondOptional | robfig.Minute | robfig.Hour | robfig.Dom | robfig.Month | robfig.Dow | robfig.Descriptor).Parse(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return s
 }
 
 func at(t *testing.T, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return at
 }
 
@@ -63,9 +60,7 @@ func TestPeriodsOfLessThanASecondAreKnown(t *testing.T) {
 // TestDueIsTheLastOfAllTimes compares with a search from the beginning.
 func TestDueIsTheLastOfAllTimes(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	const week = 7 * 24 * time.Hour
 	for _, spec := range []string{"*/7 * * * *", "3,4,59 */2 * * *", "0 1-5 * * 1,3", "30 2 * * *", "15 15 3 * * 0"} {
 		s, begin := seconds(t, spec), at(t, "2026-10-11T00:00:00Z").In(berlin)

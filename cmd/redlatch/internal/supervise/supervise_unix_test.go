@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 func TestMain(m *testing.M) {
@@ -106,9 +108,7 @@ func (l *fakeLease) Ignored() {
 func shell(t *testing.T, l *fakeLease, plan Plan, script string) Config {
 	t.Helper()
 	path, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return Config{
 		Cmd:   &exec.Cmd{Path: path, Args: []string{"sh", "-c", script}, Dir: t.TempDir()},
 		Lease: l, Plan: plan, Signals: make(chan os.Signal, 4),
@@ -132,9 +132,7 @@ func read(t *testing.T, c Config, name string) string {
 func isGone(t *testing.T, c Config, name string) bool {
 	t.Helper()
 	pid, err := strconv.Atoi(read(t, c, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if syscall.Kill(pid, 0) != nil {
 		return true
 	}

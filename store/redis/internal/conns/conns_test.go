@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
 
@@ -15,9 +16,7 @@ import (
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -44,9 +43,7 @@ func echo(t *testing.T) string {
 func dial(t *testing.T, g *conns.Group, address string) net.Conn {
 	t.Helper()
 	c, err := g.Dial(context.Background(), "tcp", address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	c.SetReadDeadline(time.Now().Add(10 * time.Second)) // no test waits for ever
 	return c
