@@ -39,7 +39,9 @@ local value, token, expected, server = ARGV[1], ARGV[2] or '', ARGV[3], ARGV[4] 
 local ttl, retention, share = ARGV[5] or '10000', ARGV[6] or '3600000', ARGV[7] or ''
 local last = (ARGV[8] or '') ~= '' and ARGV[8]
 --#include trusted
-if share == '' and not last then
+if share == '' and last then
+  --#include reserve
+elseif share == '' then
   --#include renew
 end
 

