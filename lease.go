@@ -32,9 +32,10 @@ type Lease struct {
 	kept                   bool // it is extended in the background
 
 	// Under the claim's mutex.
-	at        time.Time       // the deadline by the wall clock; after the end, when the lease ended
+	at        time.Time       // the deadline by the wall clock; after the end, when the lease ended, plus early
 	cause     error           // why the lease ended; nil while it is held
 	passed    bool            // it was passed on: the claim is another's
+	early     time.Duration   // how long before the deadline it was passed on
 	failed    error           // error of the last extension; nil if it was confirmed
 	said      []said          // what each node did about extensions, if that was logged
 	extension *extension      // what callers of Extend wait for; nil if none do
@@ -54,6 +55,11 @@ type extension struct {
 // newLease returns the lease of an attempt that was won. The mutex is held.
 func newLease(a *attempt, cl *runner.Claim) *Lease {
 	l := &Lease{c: a.c, name: a.name, claim: cl, token: cl.Core().Token(), handleKept: a.handle.Kept, handleHeld: a.handle.Held, maxHold: cmp.Or(time.Duration(a.handle.MaxHold), a.opts.MaxHold), kept: !a.opts.NoKeepAlive}
+	if before, passed := cl.Owner().(*holding); passed { // with the same deadline
+		l.at, before.early = before.at, cl.Core().Deadline()-cl.Core().Acquired()
+		cl.Own((*holding)(l))
+		return l
+	}
 	cl.Own((*holding)(l))
 	l.moved()
 	return l
@@ -165,7 +171,7 @@ func (l *Lease) ended() func() {
 		l.cause = l.lost(nil)
 	}
 	clock := l.c.cluster.Clock()
-	if clock.Uptime() < l.claim.Core().Deadline() {
+	if !l.passed && clock.Uptime() < l.claim.Core().Deadline() {
 		l.at = clock.Now()
 	}
 	if l.ends != nil {
@@ -235,7 +241,7 @@ func (l *Lease) Context() context.Context {
 func (l *Lease) Deadline() time.Time {
 	l.claim.Lock()
 	defer l.claim.Unlock()
-	return l.at
+	return l.at.Add(-l.early)
 }
 
 // Remaining returns how long the lease is valid unless it is extended. It is

@@ -159,7 +159,7 @@ func (c *Client) newAttempt(ctx context.Context, name string, opts LockOptions) 
 // Terms returns what the caller asked for, checked against maxTTL, the longest
 // TTL that the nodes allow.
 func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
-	opts, err := a.asked.withDefaults(a.c.opts, maxTTL)
+	opts, err := a.asked.withDefaults(&a.c.opts, maxTTL)
 	if err != nil {
 		a.bad = err
 		return runner.Terms{}, err

@@ -295,7 +295,7 @@ const defaultTTL = 10 * time.Second
 
 // withDefaults returns o with unset fields taken from the client's options.
 // maxTTL is the longest time to live that the nodes allow.
-func (o LockOptions) withDefaults(client Options, maxTTL time.Duration) (LockOptions, error) {
+func (o LockOptions) withDefaults(client *Options, maxTTL time.Duration) (LockOptions, error) {
 	o.TTL = cmp.Or(o.TTL, client.TTL, min(defaultTTL, maxTTL))
 	o.MaxHold = cmp.Or(o.MaxHold, client.MaxHold)
 	if err := cmp.Or(

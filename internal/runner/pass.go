@@ -227,8 +227,8 @@ func (cl *Claim) PassOn(by Owner) bool {
 	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
 	later := cl.owner.Notify(cl, protocol.Ended)
 	cl.core.Inherit(&s.view)
-	cl.caller, cl.owner, a.done = a.caller, a.asker, true
-	cl.owner.Notify(cl, protocol.Won)
+	cl.caller, a.done = a.caller, true
+	a.asker.Notify(cl, protocol.Won) // owns the claim from now on
 	wants, ages := cl.core.WantsReserve(&s.view), cl.core.Ages(&s.view)
 	cl.mu.Unlock()
 	s.reuse()

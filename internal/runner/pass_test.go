@@ -194,6 +194,9 @@ func testFormerHolder(t *testing.T, do func(*redlatch.Lease) error) {
 			if former.Remaining() > 0 || former.Token() >= holder.Token() {
 				t.Errorf("the former one has %v left, and token %d before %d", former.Remaining(), former.Token(), holder.Token())
 			}
+			if ago, left := time.Since(former.Deadline()), time.Until(holder.Deadline()); ago < 0 || ago > 100*time.Microsecond || (left-holder.Remaining()).Abs() > time.Microsecond {
+				t.Errorf("the former one ended %v ago, and the next one is valid for %v, and for %v by its deadline", ago, holder.Remaining(), left)
+			}
 			if h.Links[0].Count(node.OpRelease) == releases {
 				passes++
 			}

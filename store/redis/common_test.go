@@ -75,6 +75,23 @@ func TestCommonRequestsAreAnsweredWithANumber(t *testing.T) {
 				if !guarded {
 					return
 				}
+				reserve := func(want bool) {
+					t.Helper()
+					req.Token, req.Reserve = req.Token+10, 3
+					if r := do(node.OpExtend, "d"); r.Status != node.Granted || r.Confirmed != want {
+						t.Errorf("tokens are reserved: %v, want %v: %+v", r.Confirmed, want, r)
+					}
+					req.Reserve = 0
+				}
+				reserve(true)
+				other, marks := *guard, redis.New(newTap(t, kind, s), s.URL())
+				other.Membership = "0123456789abcdef"
+				for _, g := range []*node.Guard{&other, guard} {
+					if r, err := marks.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: g}); err != nil || r.Status != node.Quarantined {
+						t.Fatal(r, err)
+					}
+				}
+				reserve(false)                  // in quarantine
 				s.Do("DEBUG", "CHANGE-REPL-ID") // as by a promotion
 				if r := do(node.OpExtend, "d"); r.Status != node.Granted || !r.NeedsMark() {
 					t.Errorf("an extension does not ask for a mark: %+v", r)
