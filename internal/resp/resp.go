@@ -88,6 +88,9 @@ func (c *Conn) Do(args ...string) (Reply, error) {
 	return c.Receive()
 }
 
+// Reader returns what Receive reads with.
+func (c *Conn) Reader() *Reader { return c.r }
+
 // Receive reads a reply; see Reader.Read.
 func (c *Conn) Receive() (Reply, error) { return c.r.Read() }
 
