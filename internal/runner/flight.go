@@ -93,10 +93,11 @@ func (f *flight) start() {
 // started handles the answer to start.
 func (f *flight) started(reply node.Reply, err error) {
 	c, m, req := f.cl.c, f.m, &f.effect.Request
+	now := c.clock.Now()
 	if err == nil {
-		m.showed(f.sent, reply.Now)
+		m.showed(f.sent, now, reply.Now)
 	}
-	took := c.clock.Now().Sub(f.sent)
+	took := now.Sub(f.sent)
 	r := m.end(req.Op, req.Name, reply, err, err != nil && took >= f.limit)
 	m.observeEnd(req.Op, r, took)
 	release, ours := c.abandoned.inTheWay(req.Op, reply, err)

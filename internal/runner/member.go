@@ -185,18 +185,18 @@ func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	req.Epoch = m.epoch.Load()
 	reply, err := m.node.Do(ctx, req)
 	if err == nil {
-		m.showed(sent, reply.Now)
+		m.showed(sent, m.cluster.clock.Now(), reply.Now)
 	}
 	return reply, err
 }
 
-// showed records the node's clock during a round trip that began at sent.
-func (m *Member) showed(sent, now time.Time) {
+// showed records the node's clock during a round trip from sent to arrived.
+func (m *Member) showed(sent, arrived, now time.Time) {
 	if now.IsZero() {
 		return
 	}
 	known := time.Duration(m.offset.Load())
-	offset := protocol.Offset(known, now.Sub(m.cluster.clock.Now()), now.Sub(sent))
+	offset := protocol.Offset(known, now.Sub(arrived), now.Sub(sent))
 	if offset != known || !m.offsetKnown.Load() {
 		m.offset.Store(int64(offset))
 		m.offsetKnown.Store(true)
@@ -340,7 +340,7 @@ func (ids *identities) check(ctx context.Context, m *Member) error {
 		}
 		return err
 	}
-	m.showed(sent, now)
+	m.showed(sent, m.cluster.clock.Now(), now)
 	if id == "" {
 		m.cluster.log.Warn("redlatch: node does not say which server it is; duplicate-server check skipped", "node", m.name)
 		m.identified.Store(true)

@@ -22,7 +22,7 @@ const refusedFor = time.Second
 type batches struct {
 	source bool          // the next one is sent with the script as a whole
 	none   time.Duration // since began: until when there are none
-	taken  []request     // memory, of the goroutine that reads
+	taken  []request     // memory, of the one that reads
 }
 
 // compose appends what is to be written: the requests that nobody has written yet,

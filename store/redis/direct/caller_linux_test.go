@@ -1,0 +1,192 @@
+package direct_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/store/redis/direct"
+)
+
+var must = check.Must
+
+const long = 20 * time.Second
+
+// watched returns a client of one server, and its driver.
+func watched(t testing.TB, s *servertest.Server) (*redlatch.Client, *direct.Watched) {
+	t.Helper()
+	n, w, err := direct.Watch(s.URL())
+	must(t, err)
+	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 5 * time.Second})
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c, w
+}
+
+func pair(c *redlatch.Client, name string) error {
+	l, err := c.Lock(context.Background(), name, nil)
+	if err == nil {
+		err = l.Release(context.Background())
+	}
+	return err
+}
+
+// untilCallersRead makes pairs until callers read.
+func untilCallersRead(t testing.TB, c *redlatch.Client, n *direct.Watched) {
+	t.Helper()
+	for end := time.Now().Add(long); ; {
+		must(t, pair(c, "job"))
+		if n.CallerRead() {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("no caller reads its replies")
+		}
+	}
+}
+
+func TestCallersOfOneServerReadTheirReplies(t *testing.T) {
+	s := servertest.Redis(t, 1)[0]
+	c, n := watched(t, s)
+	untilCallersRead(t, c, n)
+	lock, release := 0, 0
+	for range 200 { // on a busy machine some take longer than a caller reads
+		l, err := c.Lock(t.Context(), "job", nil)
+		must(t, err)
+		if n.CallerRead() {
+			lock++
+		}
+		must(t, l.Release(t.Context()))
+		if n.CallerRead() {
+			release++
+		}
+	}
+	if lock < 20 || release < 20 {
+		t.Errorf("of 200 replies callers read %d to Lock, and %d to Release", lock, release)
+	}
+}
+
+// TestCallerThatReadsNoticesItsContext freezes the server before each call. The
+// caller returns long before the time limit of the node.
+func TestCallerThatReadsNoticesItsContext(t *testing.T) {
+	s := servertest.Redis(t, 1)[0]
+	for name, end := range map[string]func() (context.Context, context.CancelFunc){
+		"deadline": func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(context.Background(), 20*time.Millisecond)
+		},
+		"cancel": func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(20*time.Millisecond, cancel)
+			return ctx, cancel
+		},
+		"cancel at once": func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(200*time.Microsecond, cancel)
+			return ctx, cancel
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, n := watched(t, s)
+			untilCallersRead(t, c, n)
+			held, err := c.Lock(t.Context(), "held", nil)
+			must(t, err)
+			s.Freeze()
+			defer s.Thaw()
+			for what, call := range map[string]func(context.Context) error{
+				"Lock":    func(ctx context.Context) error { _, err := c.Lock(ctx, "job", nil); return err },
+				"Release": held.Release,
+			} {
+				ctx, cancel := end()
+				start := time.Now()
+				err := call(ctx)
+				cancel()
+				if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 3*time.Second {
+					t.Errorf("%s returned after %v: %v", what, time.Since(start), err)
+				}
+			}
+		})
+	}
+}
+
+// TestClientIsClosedWhileCallersRead has callers read in a loop.
+func TestClientIsClosedWhileCallersRead(t *testing.T) {
+	s := servertest.Redis(t, 1)[0]
+	for i := range 30 {
+		c, n := watched(t, s)
+		untilCallersRead(t, c, n)
+		ended := make(chan error, 1)
+		go func() {
+			for {
+				if err := pair(c, fmt.Sprint("job ", i)); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}()
+		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
+		start := time.Now()
+		must(t, c.Close())
+		if err := <-ended; !errors.Is(err, redlatch.ErrClosed) && !errors.Is(err, redlatch.ErrLost) && !errors.Is(err, redlatch.ErrReleased) {
+			t.Errorf("the caller got %v", err)
+		}
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	}
+}
+
+// TestThousandGoroutinesAndThenOne has callers read, then a crowd, whose replies the
+// connection's goroutine reads, and then a lone caller again.
+func TestThousandGoroutinesAndThenOne(t *testing.T) {
+	s := servertest.Redis(t, 1)[0]
+	c, n := watched(t, s)
+	untilCallersRead(t, c, n)
+	var mu sync.Mutex
+	holders := map[string]int{}
+	var all sync.WaitGroup
+	for g := range 1000 {
+		all.Go(func() {
+			name := fmt.Sprint("own ", g%600) // most alone, some not
+			for range 3 {
+				l, err := c.Lock(context.Background(), name, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if holders[name]++; holders[name] > 1 {
+					t.Errorf("%s has %d holders", name, holders[name])
+				}
+				mu.Unlock()
+				mu.Lock()
+				holders[name]--
+				mu.Unlock()
+				if err := l.Release(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	// Who waited has made the connection listen. So it is another client's that is
+	// read by its callers.
+	must(t, pair(c, "job"))
+	c, n = watched(t, s)
+	for g := range 64 {
+		all.Go(func() {
+			for range 20 {
+				if err := pair(c, fmt.Sprint("own ", g)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	untilCallersRead(t, c, n)
+}
