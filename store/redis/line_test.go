@@ -38,30 +38,6 @@ func queues(servers []*servertest.Server, name string) string {
 	return strings.Join(all, ", ")
 }
 
-// inLineOnAQuorum complains unless so many wait for the name on each server of
-// a quorum.
-func inLineOnAQuorum(servers []*servertest.Server, name string, want int) func() error {
-	return func() error {
-		on := map[string]int{}
-		for _, s := range servers {
-			for member := range strings.SplitSeq(s.Do("ZRANGE", queueOf(name), "0", "-1"), "\n") {
-				value, _, _ := strings.Cut(member, "\x00")
-				on[value]++
-			}
-		}
-		n := 0
-		for _, count := range on {
-			if count > len(servers)/2 {
-				n++
-			}
-		}
-		if n != want {
-			return fmt.Errorf("%d wait on a quorum, want %d", n, want)
-		}
-		return nil
-	}
-}
-
 // nothingLeft complains if a lock, a queue or a notification is left on any
 // server.
 func nothingLeft(servers []*servertest.Server, name string) func() error {

@@ -208,49 +208,6 @@ func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 	})
 }
 
-func TestTTLShorterThanTheRoundGivesNoLease(t *testing.T) {
-	t.Parallel()
-	withDriver(t, "direct", func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := servertest.Redis(t, 3)
-		var addresses []string
-		var proxies []*servertest.Proxy
-		for _, s := range servers {
-			p := servertest.NewProxy(t, s)
-			proxies = append(proxies, p)
-			addresses = append(addresses, p.URL())
-		}
-		c := newClient(t, nodes(addresses...), redlatch.Options{})
-		must(t, cycle(c))
-		for _, p := range proxies {
-			p.Delay(30 * time.Millisecond)
-		}
-		_, err := c.TryLock(context.Background(), "job", &redlatch.LockOptions{TTL: 20 * time.Millisecond})
-		wantErr(t, err, redlatch.ErrNoQuorum)
-		eventually(t, undone, noKeys(servers))
-	})
-}
-
-func TestTieOnRealServersEndsAndLeavesNoMinorityKeys(t *testing.T) {
-	t.Parallel()
-	withDriver(t, "rueidis", func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		for _, n := range []int{2, 4} {
-			servers := servertest.Redis(t, n)
-			c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
-			for _, s := range servers[:n/2] {
-				s.Do("SET", "job", "another", "PX", "600")
-			}
-			_, err := c.TryLock(context.Background(), "job", nil)
-			wantErr(t, err, redlatch.ErrHeld)
-			eventually(t, undone, noKeys(servers[n/2:]))
-			// When the other half expires, a waiter gets the lock.
-			l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 20 * time.Second})
-			must(t, err)
-			must(t, l.Release(context.Background()))
-			eventually(t, undone, noKeys(servers))
-		}
-	})
-}
-
 func TestLostRepliesOfRealServers(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
@@ -270,46 +227,6 @@ func TestLostRepliesOfRealServers(t *testing.T) {
 			}
 			return err
 		})
-	})
-}
-
-func TestExtendOnRealServersNeverCreatesAndNeverSteals(t *testing.T) {
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := servertest.Redis(t, 3)
-		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
-		lock := func() *redlatch.Lease {
-			l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{NoKeepAlive: true})
-			must(t, err)
-			eventually(t, patience, func() error {
-				for _, s := range servers {
-					if s.Do("GET", "job") == "" {
-						return errors.New("a server has not been reached yet")
-					}
-				}
-				return nil
-			})
-			return l
-		}
-		l := lock()
-		for _, s := range servers {
-			s.Do("DEL", "job")
-		}
-		wantErr(t, l.Extend(context.Background()), redlatch.ErrLost)
-		must(t, noKeys(servers)())
-		l = lock()
-		for _, s := range servers {
-			s.Do("SET", "job", "theirs", "PX", "60000")
-		}
-		wantErr(t, l.Extend(context.Background()), redlatch.ErrLost)
-		wantErr(t, l.Release(context.Background()), redlatch.ErrLost)
-		for _, s := range servers {
-			if s.Do("GET", "job") != "theirs" {
-				t.Errorf("the other's lock is now %q", s.Do("GET", "job"))
-			}
-			if ttl := s.Do("PTTL", "job"); len(ttl) != 5 || ttl > "60000" {
-				t.Errorf("the other's lock has %s ms left of 60000", ttl)
-			}
-		}
 	})
 }
 
