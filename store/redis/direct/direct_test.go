@@ -370,7 +370,7 @@ func TestRequestThatWasNotWrittenWaitsForTheNextConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := d.conn.Load()
-	stuck := &stuckWrites{Conn: c.socket, writing: make(chan bool)}
+	stuck := newStuckWrites(c.socket)
 	c.mu.Lock()
 	c.socket = stuck
 	c.mu.Unlock()
@@ -390,17 +390,22 @@ func TestRequestThatWasNotWrittenWaitsForTheNextConnection(t *testing.T) {
 // stuckWrites blocks in Write until it is closed.
 type stuckWrites struct {
 	net.Conn
-	writing chan bool
+	writing, closed chan bool
+}
+
+func newStuckWrites(c net.Conn) *stuckWrites {
+	return &stuckWrites{Conn: c, writing: make(chan bool), closed: make(chan bool)}
 }
 
 func (c *stuckWrites) Write([]byte) (int, error) {
 	c.writing <- true
-	buf := make([]byte, 1)
-	for {
-		if _, err := c.Conn.Read(buf); err != nil {
-			return 0, err
-		}
-	}
+	<-c.closed
+	return 0, net.ErrClosed
+}
+
+func (c *stuckWrites) Close() error {
+	close(c.closed)
+	return c.Conn.Close()
 }
 
 func TestRequestWithoutTimeDoesNotCostTheConnection(t *testing.T) {
@@ -613,7 +618,7 @@ func TestUnsentRequestsStayBeforeLaterOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := d.conn.Load()
-		stuck := &stuckWrites{Conn: c.socket, writing: make(chan bool)}
+		stuck := newStuckWrites(c.socket)
 		c.mu.Lock()
 		c.socket = stuck
 		c.mu.Unlock()
