@@ -106,8 +106,9 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 
 // Close releases all leases that are still held, concurrently, waits for
 // requests in flight, and closes the nodes. If nodes do not answer, it takes
-// two node time limits and a tenth of a second. The leases' contexts end with
-// ErrReleased. Callers that wait for a lock get ErrClosed.
+// two node time limits and a tenth of a second. What they have not confirmed by
+// then is logged; locks that are left there expire after their TTL. The leases'
+// contexts end with ErrReleased. Callers that wait for a lock get ErrClosed.
 //
 // Close can be called again, and from several goroutines: each call returns
 // when the client is closed, with the same error. It must not be called from an

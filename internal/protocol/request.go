@@ -53,6 +53,9 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 				c.inFlight--
 				m.inFlight = false
 			}
+			if op == node.OpRelease && (m.holds != nothing || c.lease.repaired) {
+				out = append(out, Effect{Kind: CleanUp, Node: i, Request: c.releaseAt(v, i)})
+			}
 			continue
 		}
 		if op == node.OpRelease {

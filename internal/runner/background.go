@@ -68,12 +68,15 @@ func (b *background) close() bool {
 	return true
 }
 
-// wait waits until nothing runs any more, or until patience fires.
-func (b *background) wait(patience <-chan time.Time) {
+// wait waits until nothing runs any more, or until patience fires. It reports
+// which.
+func (b *background) wait(patience <-chan time.Time) (idle bool) {
 	b.end()
 	select {
 	case <-b.idle:
+		return true
 	case <-patience:
+		return false
 	}
 }
 

@@ -154,7 +154,10 @@ func (c *Cluster) Close(release func(held []*Claim)) error {
 	patience := time.NewTimer(2*c.cfg.NodeTimeout + 100*time.Millisecond)
 	defer patience.Stop()
 	release(c.keeper.close())
-	c.background.wait(patience.C)
+	idle := c.background.wait(patience.C)
+	for _, m := range c.members {
+		m.logUnconfirmed(idle)
+	}
 	c.inbox.close()
 	var errs []error
 	for _, m := range c.members {

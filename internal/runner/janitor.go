@@ -133,6 +133,20 @@ func (j *janitor) rest(c *Cluster, d, least time.Duration) bool {
 	return true
 }
 
+// logUnconfirmed logs at the end of Close how many releases the node has not
+// confirmed; those in flight too, unless nothing runs any more.
+func (m *Member) logUnconfirmed(idle bool) {
+	m.janitor.mu.Lock()
+	left := len(m.janitor.pending)
+	m.janitor.mu.Unlock()
+	if !idle {
+		left += int(m.inflight.Load())
+	}
+	if left > 0 {
+		m.cluster.log.Warn("redlatch: closed without an answer of a node; locks that are left there expire after their TTL", "node", m.name, "requests", left)
+	}
+}
+
 // answered records that the node has answered a request.
 func (j *janitor) answered() {
 	if j.resting.Load() {

@@ -1,8 +1,11 @@
 package runner_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -104,4 +107,72 @@ func TestReleasesThatAreOwedGoTogether(t *testing.T) {
 			locktest.WantFree(t, links, fmt.Sprint("job ", i))
 		}
 	})
+}
+
+// TestReleaseIsRepeatedThoughTooManyWaitForItsNode releases so many leases at once
+// that a node which does not answer is not sent all of the releases. When it
+// answers again it gets the others too.
+func TestReleaseIsRepeatedThoughTooManyWaitForItsNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const leases = 60
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		var held []*redlatch.Lease
+		for i := range leases {
+			held = append(held, locktest.MustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true}))
+		}
+		synctest.Wait()
+		links[2].Freeze()
+		before := links[2].Count(node.OpRelease)
+		must(t, held[0].Release(t.Context()))
+		time.Sleep(300 * time.Millisecond) // it is known to be silent
+		for _, l := range held[1:] {
+			must(t, l.Release(t.Context()))
+		}
+		if n := links[2].Count(node.OpRelease) - before; n >= leases {
+			t.Errorf("the node was sent %d releases: this test shows nothing", n)
+		}
+		links[2].Thaw()
+		time.Sleep(5 * time.Second)
+		for i := range leases {
+			locktest.WantFree(t, links, fmt.Sprint("job ", i))
+		}
+	})
+}
+
+// TestCloseSaysWhatItLeaves closes a client whose third node does not answer, or
+// refuses every request. Close ends in time, and the log names the node and how many
+// requests it has not answered.
+func TestCloseSaysWhatItLeaves(t *testing.T) {
+	for what, c := range map[string]struct {
+		set   func(l *locktest.Link)
+		takes time.Duration
+		left  string
+	}{
+		"frozen":      {func(l *locktest.Link) { l.Frozen = make(chan struct{}) }, 2100 * time.Millisecond, "node=memory:3 requests=2"},
+		"unreachable": {func(l *locktest.Link) { l.Refuse = locktest.ErrUnreachable }, 0, "node=memory:3 requests=2"},
+		"well":        {func(*locktest.Link) {}, 0, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := locktest.NewLinks(t, 3)
+			var log bytes.Buffer
+			client := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			for _, name := range []string{"a", "b"} {
+				locktest.MustLock(t, client, name, redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+			}
+			synctest.Wait()
+			links[2].Set(c.set)
+			start := time.Now()
+			client.Close()
+			if took := time.Since(start); took > c.takes {
+				t.Errorf("%s: Close took %v, want at most %v", what, took, c.takes)
+			}
+			const says = "closed without an answer of a node"
+			if told := log.String(); strings.Contains(told, says) != (c.left != "") || !strings.Contains(told, c.left) {
+				t.Errorf("%s: the log says\n%s\nwant %q", what, told, c.left)
+			}
+			locktest.WantFree(t, links[:2], "a")
+			locktest.WantFree(t, links[:2], "b")
+		})
+	}
 }
