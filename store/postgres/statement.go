@@ -86,34 +86,41 @@ func mayPrepare(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // run executes a statement with literals in the place of its parameters. Most of the
-// time that it takes is for its plan, so it is prepared where it may be.
-func (s *store) run(ctx context.Context, st statement, literals ...string) ([][][]byte, error) {
+// time that it takes is for its plan, so it is prepared where it may be; prepared
+// says whether it was.
+func (s *store) run(ctx context.Context, st statement, literals ...string) (rows [][][]byte, prepared bool, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer conn.Release()
 	c := conn.Conn().PgConn()
-	prepared, may := c.CustomData()[preparedHere].(map[string]bool)
-	if may && !prepared[st.name] {
+	here, may := c.CustomData()[preparedHere].(map[string]bool)
+	if may && !here[st.name] {
 		if _, err := query(ctx, c, "PREPARE "+st.name+" "+st.types+" AS "+st.text); err != nil && !hasCode(err, "42P05") { // it is prepared
-			return nil, err
+			return nil, false, err
 		}
-		prepared[st.name] = true
+		here[st.name] = true
 	}
 	if may {
 		rows, err := query(ctx, c, "EXECUTE "+st.name+" ("+strings.Join(literals, ", ")+")")
 		if !hasCode(err, "26000") {
-			return rows, err
+			return rows, true, err
 		}
 		// It is gone, and nothing was executed: somebody else uses this session.
 		delete(c.CustomData(), preparedHere)
 	}
+	rows, err = query(ctx, c, st.with(literals...))
+	return rows, false, err
+}
+
+// with returns the text with literals in the place of its parameters.
+func (st statement) with(literals ...string) string {
 	var places []string
 	for i, literal := range literals {
 		places = append(places, fmt.Sprintf("$%d", i+1), literal)
 	}
-	return query(ctx, c, strings.NewReplacer(places...).Replace(st.text))
+	return strings.NewReplacer(places...).Replace(st.text)
 }
 
 // hasCode reports whether an error is the server's, with this code.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
 
@@ -56,5 +57,66 @@ func TestSessionThatForgetsItsStatementsGoesOn(t *testing.T) {
 	}
 	if left := postgres.Prepared(t, n); left != 0 {
 		t.Errorf("%d statements are prepared on a session that others reset", left)
+	}
+}
+
+// TestTableThatIsRewrittenIsNotTakenForEmpty rewrites the table while a holder's
+// extension waits for it. The node of the extension has not written the row, so it
+// reads first.
+func TestTableThatIsRewrittenIsNotTakenForEmpty(t *testing.T) {
+	server := servertest.OwnPostgreSQL(t)
+	db := operatorOf(t, server)
+	for name, texts := range map[string][]string{
+		"a lock alone":                         {`LOCK TABLE redlatch_lock IN ACCESS EXCLUSIVE MODE`},
+		"SET UNLOGGED":                         {`ALTER TABLE redlatch_lock SET UNLOGGED`},
+		"TRUNCATE and INSERT of the same rows": {`CREATE TEMP TABLE rows AS SELECT * FROM redlatch_lock`, `TRUNCATE redlatch_lock`, `INSERT INTO redlatch_lock SELECT * FROM rows`, `DROP TABLE rows`},
+	} {
+		for _, marked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, marked %v", name, marked), func(t *testing.T) {
+				_, err := db.Exec(`DROP TABLE IF EXISTS redlatch_lock`)
+				must(t, err)
+				request := func(op node.Op) node.Request {
+					req := wanted(op, "holder")
+					if !marked {
+						req.Guard = nil
+					}
+					return req
+				}
+				holder, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
+				must(t, err)
+				defer holder.Close()
+				if marked {
+					mustBe(t, holder, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
+				}
+				mustBe(t, holder, request(node.OpAcquire), node.Granted)
+				n, err := postgres.Open(server.DSN()+"&pool_max_conns=1", &postgres.Options{Poll: true})
+				must(t, err)
+				defer n.Close()
+				mustBe(t, n, node.Request{Op: node.OpInspect, Name: "job"}, node.Held)
+				if postgres.Prepared(t, n) == 0 {
+					t.Fatal("the read is not prepared: this test shows nothing")
+				}
+				tx, err := db.Begin()
+				must(t, err)
+				defer tx.Rollback()
+				for _, text := range texts {
+					_, err := tx.Exec(text)
+					must(t, err)
+				}
+				extended := make(chan node.Reply, 1)
+				go func() {
+					r, err := n.Do(t.Context(), request(node.OpExtend))
+					if err != nil {
+						t.Error(err)
+					}
+					extended <- r
+				}()
+				until(t, db, blockedText)
+				must(t, tx.Commit())
+				if r := <-extended; r.Status != node.Granted {
+					t.Errorf("the extension is %v, and the holder's row is there", r.Status)
+				}
+			})
+		}
 	}
 }

@@ -88,8 +88,16 @@ func hexed[T string | []byte](b T) string {
 
 var errReplica = errors.New("this server is a replica: give the address of the primary")
 
+// Read reads once more where it finds nothing at all. A statement that is prepared
+// takes its snapshot before it waits for the table. If the table is rewritten
+// meanwhile (ALTER TABLE ... SET UNLOGGED, or TRUNCATE and INSERT), it sees it empty.
+// One that is not prepared takes it when it may use the table.
 func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err error) {
-	rows, err := s.run(ctx, s.texts[kind{read: true}], hexed(name))
+	read := s.texts[kind{read: true}]
+	rows, prepared, err := s.run(ctx, read, hexed(name))
+	if prepared && err == nil && len(rows) == 1 && len(rows[0]) == 6 && rows[0][2] == nil && rows[0][4] == nil {
+		rows, err = s.query(ctx, read.with(hexed(name)))
+	}
 	switch {
 	case err != nil:
 		return r, explain(err)
@@ -160,7 +168,7 @@ func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next cas
 
 func (s *store) swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string, stamped bool) (bool, error) {
 	k := kind{insert: seen.Row.Version == "", marker: next.Name == casnode.MarkerName, stamped: stamped, wakes: len(wakes) > 0}
-	rows, err := s.run(ctx, s.texts[k], quoted(seen.Server), quoted(seen.Marker.Version), strconv.FormatInt(seen.Now.UnixMicro(), 10),
+	rows, _, err := s.run(ctx, s.texts[k], quoted(seen.Server), quoted(seen.Marker.Version), strconv.FormatInt(seen.Now.UnixMicro(), 10),
 		quoted(strconv.FormatInt(limit(ctx).Milliseconds(), 10)), quoted(next.Version), hexed(next.State), hexed(next.Name),
 		quoted(seen.Row.Version), `'{"`+strings.Join(wakes, `","`)+`"}'`)
 	if hasCode(err, "40001") || hasCode(err, "40P01") {
