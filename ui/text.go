@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -71,46 +72,38 @@ func visibleText(s string) string {
 	return b.String()
 }
 
-// shellWord returns a text as one word for a POSIX shell. What cannot be seen is
-// written as octal codes, so that the word can be read before it is run.
-func shellWord(s string) string {
-	plain, all := s != "", true
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+,=", r))
-		all = all && seen(r) && (r != utf8.RuneError || size > 1)
-		i += size
-	}
-	switch {
-	case plain:
-		return s
-	case all:
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return ansiWord(s)
-}
+// plainWord matches what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[-a-zA-Z0-9_./:@%+,=]+$`)
 
-// ansiWord returns a text in the form $'…', which bash, zsh and ksh know.
-func ansiWord(s string) string {
+// shellWord returns a text as one word for a POSIX shell. What cannot be seen is
+// written as octal codes, so that the word can be read before it is run, in the
+// form $'…', which bash, zsh and ksh know.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
 	var b strings.Builder
-	b.WriteString("$'")
+	unseen := false
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
+		part := s[i : i+size]
+		i += size
 		switch {
 		case r == '\'' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(s[i])
+			b.WriteString(`\` + part)
 		case seen(r) && (r != utf8.RuneError || size > 1):
-			b.WriteString(s[i : i+size])
+			b.WriteString(part)
 		default:
-			for _, c := range []byte(s[i : i+size]) {
+			unseen = true
+			for _, c := range []byte(part) {
 				fmt.Fprintf(&b, `\%03o`, c)
 			}
 		}
-		i += size
 	}
-	b.WriteByte('\'')
-	return b.String()
+	if unseen {
+		return "$'" + b.String() + "'"
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // spell is a duration in one or two units. The page's script writes the same.
