@@ -11,6 +11,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -21,9 +22,14 @@ const long = 20 * time.Second
 // watched returns a client of one server, and its driver.
 func watched(t testing.TB, s *servertest.Server) (*redlatch.Client, *direct.Watched) {
 	t.Helper()
+	return observed(t, s, nil)
+}
+
+func observed(t testing.TB, s *servertest.Server, by observe.Observer) (*redlatch.Client, *direct.Watched) {
+	t.Helper()
 	n, w, err := direct.Watch(s.URL())
 	must(t, err)
-	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 5 * time.Second})
+	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 5 * time.Second, Observer: by})
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c, w
@@ -112,6 +118,50 @@ func TestCallerThatReadsNoticesItsContext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slowObserver is slow when a lease of a name ends.
+type slowObserver struct {
+	name        string
+	began, goOn chan bool
+}
+
+func (o *slowObserver) LockStart(ctx context.Context, _ observe.LockStart) context.Context {
+	return ctx
+}
+
+func (o *slowObserver) LockEnd(context.Context, observe.LockEnd) {}
+
+func (o *slowObserver) LeaseStart(ctx context.Context, _ observe.LeaseStart) context.Context {
+	return ctx
+}
+
+func (o *slowObserver) LeaseEnd(_ context.Context, end observe.LeaseEnd) {
+	if end.Name == o.name {
+		o.began <- true
+		<-o.goOn
+	}
+}
+
+// TestSlowObserverDelaysNobodyElse has an observer block the release of one lease.
+// The replies to others are read meanwhile.
+func TestSlowObserverDelaysNobodyElse(t *testing.T) {
+	s := servertest.Redis(t, 1)[0]
+	o := &slowObserver{"slow", make(chan bool), make(chan bool)}
+	c, n := observed(t, s, o)
+	untilCallersRead(t, c, n)
+	l, err := c.Lock(t.Context(), "slow", nil)
+	must(t, err)
+	released := make(chan error, 1)
+	go func() { released <- l.Release(context.Background()) }()
+	<-o.began
+	start := time.Now()
+	err = pair(c, "other")
+	if took := time.Since(start); err != nil || took > 2*time.Second {
+		t.Errorf("after %v: %v", took, err)
+	}
+	o.goOn <- true
+	must(t, <-released)
 }
 
 // TestClientIsClosedWhileCallersRead has callers read in a loop.
