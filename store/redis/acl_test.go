@@ -98,7 +98,9 @@ func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
 		for _, opts := range []redlatch.LockOptions{{Shared: true}, {Slots: 2}} {
 			one, two := mustLock(t, a, "orders/1", opts), mustLock(t, b, "orders/1", opts)
 			// Repaired, and released after that.
-			eventually(t, patience, func() error { return lookedUp(servers[0], "orders/1", 2) })
+			for _, s := range servers {
+				eventually(t, patience, func() error { return lookedUp(s, "orders/1", 2) })
+			}
 			servers[0].Do("DEL", "orders/1")
 			eventually(t, patience, func() error {
 				if err := errors.Join(one.Extend(context.Background()), two.Extend(context.Background())); err != nil {
