@@ -38,7 +38,7 @@ func (c *Claim) Canonical() Claim {
 		n.earlier, n.proposed = proposals{}, 0 // note does so before they are used
 	}
 	for i := range n.nodes {
-		if m := &n.nodes[i]; !m.inFlight && !c.state.asks() {
+		if m := &n.nodes[i]; m.inFlight == 0 && !c.state.asks() {
 			m.seq = 0
 		}
 	}
@@ -49,7 +49,7 @@ func (c *Claim) Canonical() Claim {
 			for i := range n.nodes {
 				m := &n.nodes[i]
 				m.forgetWaiting()
-				if !m.inFlight {
+				if m.inFlight == 0 {
 					m.seq = 0
 				}
 				// spanOf reads these of nodes that judged the token alone.
@@ -120,7 +120,7 @@ func (c *Claim) afterAsking() {
 func (c *Claim) forgetAnswers() {
 	for i := range c.nodes {
 		m := &c.nodes[i]
-		*m = member{holds: m.holds, inFlight: m.inFlight, released: m.released, seq: m.seq, notified: m.notified, unapplied: m.unapplied}
+		*m = member{holds: m.holds, inFlight: m.inFlight, seq: m.seq, notified: m.notified, unapplied: m.unapplied}
 	}
 }
 
@@ -182,14 +182,14 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 // AppendNodeTo appends what a canonical claim knows of one node.
 func (c *Claim) AppendNodeTo(b []byte, i int, f Frame) []byte {
 	e, m := encoder{b, f, c.seq}, &c.nodes[i]
-	e.bits(m.inFlight, m.released, m.notified, m.unapplied, m.wakes, m.remark, m.lease, c.wait.yielded.Has(i))
+	e.bits(c.released.Has(i), m.notified, m.unapplied, m.wakes, m.remark, m.lease, c.wait.yielded.Has(i))
 	p, y := &c.partial, &c.yield
 	e.bits(c.round.sent.Has(i), c.round.awaited.Has(i), p.granted.Has(i), p.requested.Has(i), p.notified.Has(i), c.unsure.Has(i))
 	e.bits(y.nodes.Has(i), y.missing.Has(i), y.stale.Has(i), y.ours.Has(i), y.next.Has(i), c.pass.confirmed.Has(i))
 	e.b = append(e.b, byte(m.holds), byte(m.got), byte(m.status), byte(m.misfit))
 	e.seqs(m.seq)
 	e.share(m.share)
-	e.add(int64(m.free), int64(m.rank), int64(m.left), int64(m.holder), int64(m.server))
+	e.add(int64(m.inFlight), int64(m.free), int64(m.rank), int64(m.left), int64(m.holder), int64(m.server))
 	e.tokens(m.fence)
 	e.add(e.clock(m.now))
 	return e.b

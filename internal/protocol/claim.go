@@ -105,6 +105,8 @@ type Claim struct {
 	// unsure has the nodes on which an acquisition or repair will never be
 	// answered: it may be executed at any time.
 	unsure Set
+	// released has the nodes to which a release was sent after all other requests.
+	released Set
 	// share is what is asked for or held. Its slot changes until the claim has
 	// won.
 	share     node.Share
@@ -167,7 +169,7 @@ func (c *Claim) Successor(value string) Claim {
 	for i := range c.cfg.Nodes {
 		m := &n.nodes[i]
 		*m = c.nodes[i]
-		m.holds, m.inFlight, m.released, m.seq, m.notified, m.unapplied = nothing, false, false, 0, false, false
+		m.holds, m.inFlight, m.seq, m.notified, m.unapplied = nothing, 0, 0, false, false
 	}
 	return n
 }

@@ -34,7 +34,7 @@ func (c *Claim) releaseRequest(v View) node.Request {
 // node queues none that is further behind it.
 func (c *Claim) releaseAt(v View, i int) node.Request {
 	req := c.releaseRequest(v)
-	overtakes := c.nodes[i].inFlight && !v.InOrder().Has(i)
+	overtakes := c.nodes[i].inFlight > 0 && !v.InOrder().Has(i)
 	if (overtakes || c.unsure.Has(i)) && c.wait.ticket != 0 {
 		req.NoRepair = max(req.NoRepair, 2*c.cfg.Window)
 	}
@@ -51,7 +51,7 @@ func (c *Claim) drop(v View, out []Effect) []Effect {
 	out = c.unlisten(out)
 	anything := false
 	for i := range c.cfg.Nodes {
-		anything = anything || c.nodes[i].holds != nothing || c.nodes[i].inFlight
+		anything = anything || c.nodes[i].holds != nothing || c.nodes[i].inFlight > 0
 	}
 	if !anything {
 		return out
@@ -84,20 +84,16 @@ func (c *Claim) lose(v View, cause Cause, out []Effect) []Effect {
 }
 
 // release ends a lease and frees the lock on all nodes at once. A node that has
-// granted nothing and not answered yet is sent the release only if it executes in
-// order: elsewhere the release might arrive first.
+// not answered everything is sent the release last only if it executes in order:
+// elsewhere a request might arrive after it. If such a node has something of the
+// claim, it is sent the release all the same, and once more if a later answer shows
+// that it has something again.
 func (c *Claim) release(v View, out []Effect) []Effect {
 	c.partial.notified = 0 // from now on: nodes to undo after the release
 	c.state, c.lease.cause = Releasing, WasReleased
 	out = append(c.unlisten(out), Effect{Kind: Ended})
-	var nodes Set
-	inOrder := v.InOrder()
-	for i := range c.cfg.Nodes {
-		m := &c.nodes[i]
-		if m.released = !m.inFlight || m.holds == granted || inOrder.Has(i); m.released {
-			nodes |= Of(i)
-		}
-	}
+	c.released = c.where(func(m *member) bool { return m.inFlight == 0 }) | v.InOrder()&c.all()
+	nodes := c.released | c.where(func(m *member) bool { return m.holds != nothing })
 	return c.ask(v, node.OpRelease, nodes, out)
 }
 
@@ -132,7 +128,7 @@ func (c *Claim) undoLate(v View, e *Event, out []Effect) []Effect {
 	}
 	release := c.releaseAt(v, e.Node)
 	switch {
-	case !m.released, e.Again:
+	case !c.released.Has(e.Node), e.Again:
 		// The node was sent no release, or perhaps executed it first.
 	case (e.granted() || e.queued()) && e.Token > release.Token:
 		// Our clock was so far off that this was not thought possible.
@@ -147,7 +143,7 @@ func (c *Claim) undoLate(v View, e *Event, out []Effect) []Effect {
 		// stale what comes after it.
 		return out
 	}
-	if c.state == Releasing && m.released && e.Token <= release.Token {
+	if c.state == Releasing && c.round.sent.Has(e.Node) && e.Token <= release.Token {
 		// An undo that overtakes the release would free the lock, and the
 		// release would find it lost.
 		c.partial.notified |= Of(e.Node)

@@ -168,3 +168,52 @@ func TestRequestThatWasSentAgainBehindTheReleaseIsUndone(t *testing.T) {
 		c.wantNothing(t, 2)
 	}
 }
+
+// TestRequestThatComesAfterTheReleaseIsUndone has two proposals of a claim in
+// flight to the third node when it is released, or one after a grant. The node's
+// clock is behind, so that the token of the release is ahead of it and raises no
+// fence. What is executed after the release is granted.
+func TestRequestThatComesAfterTheReleaseIsUndone(t *testing.T) {
+	for _, granted := range []bool{false, true} {
+		c := &crowd{}
+		behind := func(f func()) {
+			c.now -= 6 * time.Second // the window is 10 s
+			f()
+			c.now += 6 * time.Second
+		}
+		for i := range 2 {
+			c.nodes[i].Apply(epoch, node.Request{Op: node.OpRelease, Name: "job", Value: "x",
+				Token: node.Token(epoch.Add(5 * time.Second).UnixMicro()), Window: 10 * time.Second, Retention: time.Hour})
+		}
+		one := c.join(0, 0)
+		one.does(protocol.Event{Kind: protocol.Begin})
+		var late protocol.Effect
+		if granted {
+			behind(func() { one.deliver(2) })
+		} else {
+			late = one.take(2)
+		}
+		one.deliver(0)
+		one.deliver(1) // the token is stale, and a higher one is proposed
+		if granted {
+			late = one.take(2)
+		} else {
+			behind(func() { one.deliver(2) }) // it is ahead
+		}
+		one.deliver(0)
+		one.deliver(1)
+		one.does(protocol.Event{Kind: protocol.Release})
+		one.deliver(0)
+		one.deliver(1)
+		if len(one.asked) > 0 {
+			behind(func() { one.deliver(2) })
+		}
+		e := one.execute(late)
+		if e.Reply.Status != node.Granted || one.claim.Verdict() != protocol.IsFree {
+			t.Fatalf("granted %v: the late request is %v, the release %v: this test shows nothing", granted, e.Reply.Status, one.claim.Verdict())
+		}
+		one.does(e)
+		one.undo()
+		c.wantNothing(t, 2)
+	}
+}

@@ -25,9 +25,8 @@ const (
 // member is one node, as the claim knows it.
 type member struct {
 	// What the node may have of the claim.
+	inFlight uint16 // how many acquisitions and repairs have had no answer
 	holds    holding
-	inFlight bool // the last acquisition or repair has had no answer
-	released bool // a release was sent
 	// notified says that it notified us while the claim could not ask, and
 	// unapplied that its last answer is stored, but was not handled yet.
 	notified  bool

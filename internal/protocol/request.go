@@ -48,10 +48,11 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 		}
 		suspect := suspects.Has(i)
 		if suspect && !v.MayProbe(i) {
-			m.got, m.released = Skipped, false
+			m.got = Skipped
+			c.released &^= Of(i)
 			if op == node.OpAcquire {
 				c.inFlight--
-				m.inFlight = false
+				m.inFlight--
 			}
 			if op == node.OpRelease && (m.holds != nothing || c.lease.repaired) {
 				out = append(out, Effect{Kind: CleanUp, Node: i, Request: c.releaseAt(v, i)})
@@ -80,7 +81,8 @@ func (c *Claim) note(nodes Set) {
 	c.seq++
 	for i := range c.cfg.Nodes {
 		if nodes.Has(i) {
-			c.nodes[i].seq, c.nodes[i].inFlight = c.seq, true
+			c.nodes[i].seq = c.seq
+			c.nodes[i].inFlight++
 			c.inFlight++
 		}
 	}
@@ -99,9 +101,7 @@ func (c *Claim) record(e *Event, out []Effect) []Effect {
 		return out
 	}
 	m := &c.nodes[e.Node]
-	if m.seq == e.Seq {
-		m.inFlight = false
-	}
+	m.inFlight--
 	c.inFlight--
 	if e.Fault.sent() {
 		c.unsure |= Of(e.Node)

@@ -25,8 +25,8 @@ var edits = []edit{
 `},
 	{"internal/protocol/end.go", "c.wait.ticket != 0 {\n		req.NoRepair", `c.wait.ticket != 0 && !off("release does not end") {
 		req.NoRepair`},
-	{"internal/protocol/end.go", "|| inOrder.Has(i);", `|| inOrder.Has(i) || off("release out of order");`},
-	{"internal/protocol/end.go", "	case !m.released, e.Again:", `	case !m.released, e.Again && !off("sent again stays"):`},
+	{"internal/protocol/end.go", "return m.inFlight == 0 })", `return m.inFlight == 0 || off("release out of order") })`},
+	{"internal/protocol/end.go", "	case !c.released.Has(e.Node), e.Again:", `	case !c.released.Has(e.Node), e.Again && !off("sent again stays"):`},
 	{"internal/protocol/end.go", "	case e.queued(), e.Fault != NoFault:", `	case e.queued(), e.Fault != NoFault && !off("failed stays"):`},
 	{"internal/protocol/request.go", "	c.round.awaited &^= Of(e.Node)\n", `	c.round.awaited &^= Of(e.Node)
 	if e.Op == node.OpExtend && off("repair unguarded and counted") { out = c.repair(v, e.Node, out) }
