@@ -149,6 +149,13 @@ func (j *judge) beside(h *held, alike int, downgraded bool) {
 	}
 }
 
+// saw counts something that is wanted.
+func (j *judge) saw(what string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.out.Seen[what]++
+}
+
 // downgrading records that a writer is a reader from now on.
 func (j *judge) downgrading(h *held) {
 	j.mu.Lock()
@@ -158,11 +165,9 @@ func (j *judge) downgrading(h *held) {
 
 // downgraded records the end of a downgrade.
 func (j *judge) downgraded(h *held, err error) {
-	j.mu.Lock()
 	if err == nil {
-		j.out.Seen["downgrade"]++
+		j.saw("downgrade")
 	}
-	j.mu.Unlock()
 	if have := j.w.having(h); err == nil && j.w.plan.Climate == Calm && have <= j.w.plan.Nodes/2 {
 		j.w.fail("client %d is a reader on %d of %d nodes after its downgrade", h.client, have, j.w.plan.Nodes)
 	}

@@ -16,7 +16,9 @@ type link struct {
 	client *client
 	host   *host
 
-	cut     chan struct{} // closed when the connection breaks
+	cut chan struct{} // closed when the connection breaks
+	// last is, in order, closed when the last request of a value is executed.
+	last    map[string]chan struct{}
 	gone    time.Duration // until when requests and notifications are lost
 	deaf    time.Duration // until when replies and notifications are lost
 	listens func(node.Wake)
@@ -53,18 +55,27 @@ const (
 	replyLate       harm = "reply late"
 	twice           harm = "twice"    // a token distinguishes a copy from the next request
 	stubborn        harm = "stubborn" // the driver does not obey its context
+	sentAgain       harm = "sent again"
 )
 
 // odds are how often messages are harmed, and by how much more they are late at
-// most. Each range begins where the one before it ends.
-var odds = []struct {
+// most, by Plan.InOrder and Plan.Behind. Each range begins where the one before it
+// ends. In order there are no copies, and one that is late holds up those behind it.
+// Where a clock is behind, whatever is executed is answered in time.
+var odds = map[[2]bool][]struct {
 	below     uint64
 	harm      harm
 	out, back time.Duration
 }{
-	{4, requestLost, 0, 0}, {8, replyLost, 0, 0}, {11, neverSent, 0, 0}, {15, brokenOff, 0, 0},
-	{21, requestLate, late, 0}, {23, requestVeryLate, veryLate, 0}, {28, replyLate, 0, late},
-	{31, twice, 0, 0}, {33, stubborn, 0, late},
+	{false, false}: {{4, requestLost, 0, 0}, {8, replyLost, 0, 0}, {11, neverSent, 0, 0}, {15, brokenOff, 0, 0},
+		{21, requestLate, late, 0}, {23, requestVeryLate, veryLate, 0}, {28, replyLate, 0, late},
+		{31, twice, 0, 0}, {33, stubborn, 0, late}},
+	{true, false}: {{4, requestLost, 0, 0}, {8, replyLost, 0, 0}, {11, neverSent, 0, 0}, {15, brokenOff, late, 0},
+		{18, requestLate, late, 0}, {23, sentAgain, late, 0}, {28, replyLate, 0, late},
+		{31, brokenOff, veryLate, 0}, {33, stubborn, 0, late}},
+	{false, true}: {{4, requestLost, 0, 0}, {8, replyLost, 0, 0}, {11, neverSent, 0, 0}, {50, requestLate, nodeTimeout / 3, 0}},
+	{true, true}: {{4, requestLost, 0, 0}, {8, replyLost, 0, 0}, {11, neverSent, 0, 0}, {20, requestLate, nodeTimeout / 3, 0},
+		{50, sentAgain, nodeTimeout / 3, 0}},
 }
 
 const (
@@ -90,7 +101,7 @@ func (l *link) fateOf(req *node.Request, now time.Duration) fate {
 	if req.Op == node.OpRepair || req.Op == node.OpYield {
 		of /= 2 // there are few of them
 	}
-	for _, o := range odds {
+	for _, o := range odds[[2]bool{w.plan.InOrder, w.plan.Behind}] {
 		if f.by%of < o.below {
 			if o.harm != stubborn || !w.plan.Obeys {
 				f.harm = o.harm
@@ -119,51 +130,106 @@ type answer struct {
 	err   error
 }
 
+// message is a request on its way, and its answer.
+type message struct {
+	node.Request
+	fate
+	cut   chan struct{}
+	again bool // it was sent again
+	done  chan answer
+}
+
+// Starts reports whether a client should call Start.
+func (l *link) Starts() bool { return l.w.plan.InOrder }
+
+// Start is Do, and returns when the request is sent.
+func (l *link) Start(req node.Request, limit time.Duration, done func(node.Reply, error)) {
+	m := l.send(req)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		done(l.await(ctx, m))
+	}()
+}
+
 // Do delivers a request to the server and the answer to the client, or loses
 // one of them.
 func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	return l.await(ctx, l.send(req))
+}
+
+// send sends a request, or loses it.
+func (l *link) send(req node.Request) *message {
 	w := l.w
 	now := w.now()
-	f := l.fateOf(&req, now)
+	m := &message{Request: req, fate: l.fateOf(&req, now), done: make(chan answer, 1)}
 	w.mu.Lock()
-	cut, gone := l.cut, now < l.gone
+	gone := now < l.gone
+	m.cut = l.cut
 	if req.Value != "" && w.owners[req.Value] == nil {
 		w.owners[req.Value] = l.client
 	}
 	w.mu.Unlock()
-	done := make(chan answer, 1)
 	switch {
-	case f.harm == neverSent, gone && f.by&1 == 0:
-		w.after(f.back, func() {
-			done <- answer{err: fmt.Errorf("connection refused (%w)", node.ErrUnsent)}
+	case m.harm == neverSent, gone && m.by&1 == 0:
+		w.after(m.back, func() {
+			m.done <- answer{err: fmt.Errorf("connection refused (%w)", node.ErrUnsent)}
 		})
-	case f.harm == requestLost, gone:
+	case m.harm == requestLost, gone:
 	default:
-		if f.harm == brokenOff {
-			w.after(f.back, func() { answerWith(done, answer{err: errReset}) })
+		if m.harm == brokenOff {
+			w.after(m.back, func() { answerWith(m.done, answer{err: errReset}) })
+		}
+		out := m.out
+		if m.harm == sentAgain {
+			out = w.trip(m.id ^ 9)
 		}
 		// A paused process sends nothing; it sends its message when it
 		// continues.
-		w.after(f.out+l.client.pausedFor(now), func() { l.arrive(req, f, done) })
+		l.deliver(m, out+l.client.pausedFor(now))
 	}
-	if f.harm == stubborn {
+	return m
+}
+
+// await waits for the answer to a request.
+func (l *link) await(ctx context.Context, m *message) (node.Reply, error) {
+	w := l.w
+	if m.harm == stubborn {
 		select {
-		case a := <-done:
+		case a := <-m.done:
 			return a.reply, a.err
 		case <-time.After(2 * late):
 		}
 	}
 	select {
-	case a := <-done:
+	case a := <-m.done:
 		return a.reply, a.err
 	case <-ctx.Done():
 		// Not all at the same moment, so that the order is the same each time.
-		time.Sleep(w.jitter(f.id ^ 4))
+		time.Sleep(w.jitter(m.id ^ 4))
 		return node.Reply{}, ctx.Err()
-	case <-cut:
-		time.Sleep(w.jitter(f.id ^ 5))
+	case <-m.cut:
+		time.Sleep(w.jitter(m.id ^ 5))
 		return node.Reply{}, errReset
 	}
+}
+
+// deliver has a request arrive after a while, and in order after those of its value
+// before it.
+func (l *link) deliver(m *message, after time.Duration) {
+	w, executed := l.w, make(chan struct{})
+	var before chan struct{}
+	if w.plan.InOrder && m.harm != brokenOff {
+		w.locked(func() { before, l.last[m.Value] = l.last[m.Value], executed })
+	}
+	time.AfterFunc(after, func() {
+		if before != nil {
+			<-before
+		}
+		w.events.Lock()
+		defer w.events.Unlock()
+		l.arrive(m, executed)
+	})
 }
 
 // answerWith is for the second of two answers, which nobody waits for.
@@ -175,43 +241,50 @@ func answerWith(done chan answer, a answer) {
 }
 
 // arrive has the server execute a request.
-func (l *link) arrive(req node.Request, f fate, done chan answer) {
+func (l *link) arrive(m *message, executed chan struct{}) {
 	w, h, now := l.w, l.host, l.w.now()
 	w.mu.Lock()
 	frozen, down, deaf := h.frozen-now, now < h.down, now < l.deaf
 	w.mu.Unlock()
+	if frozen > 0 && !down {
+		w.after(frozen+w.jitter(m.id^6), func() { l.arrive(m, executed) })
+		return
+	}
+	defer close(executed)
 	switch {
 	case down:
-		w.after(f.back, func() { answerWith(done, answer{err: errReset}) })
+		w.after(m.back, func() { answerWith(m.done, answer{err: errReset}) })
 		return
-	case frozen > 0:
-		w.after(frozen+w.jitter(f.id^6), func() { l.arrive(req, f, done) })
+	case m.harm == sentAgain && !m.again:
+		m.again = true
+		w.judge.saw("request that was sent again")
+		w.after(m.back, func() { l.deliver(m, m.out+l.client.pausedFor(w.now())) })
 		return
 	}
-	reply, err := h.server.Do(req)
-	w.note("client %d -> %v: %v %.6s (%s) token %d: %v, place %d (%s), %v; %s", l.client.number, l, req.Op, req.Value,
-		req.Share.Text(), uint64(req.Token)%1e9, reply.Status, reply.Rank, reply.Share.Text(), err, f.harm)
+	reply, err := h.server.Do(m.Request)
+	reply.Again = m.again
+	w.note("client %d -> %v: %v %.6s (%s) token %d: %v, place %d (%s), %v; %s", l.client.number, l, m.Op, m.Value,
+		m.Share.Text(), uint64(m.Token)%1e9, reply.Status, reply.Rank, reply.Share.Text(), err, m.harm)
 	// A copy of a request that was refused may be granted later without notice:
 	// no promise excludes that.
-	if f.harm == twice && (req.Op != node.OpAcquire || reply.Status == node.Granted) {
-		again := f
-		again.harm = unharmed
-		again.id = mix(f.id)
-		w.after(w.trip(f.id^7)+below(mix(f.by), late), func() { l.arrive(req, again, make(chan answer, 1)) })
+	if m.harm == twice && (m.Op != node.OpAcquire || reply.Status == node.Granted) {
+		again := *m
+		again.harm, again.id, again.done = unharmed, mix(m.id), make(chan answer, 1)
+		l.deliver(&again, w.trip(m.id^7)+below(mix(m.by), late))
 	}
-	if f.harm == replyLost || deaf {
+	if m.harm == replyLost || deaf {
 		return
 	}
-	w.after(f.back, func() { l.back(answer{reply, err}, f, done) })
+	w.after(m.back, func() { l.back(answer{reply, err}, m) })
 }
 
 // back hands the answer to the client when that is not paused.
-func (l *link) back(a answer, f fate, done chan answer) {
+func (l *link) back(a answer, m *message) {
 	if wait := l.client.pausedFor(l.w.now()); wait > 0 {
-		l.w.after(wait+l.w.jitter(f.id^8), func() { l.back(a, f, done) })
+		l.w.after(wait+l.w.jitter(m.id^8), func() { l.back(a, m) })
 		return
 	}
-	answerWith(done, a)
+	answerWith(m.done, a)
 }
 
 // Listen delivers notifications over the link.
@@ -247,7 +320,7 @@ func (l *link) wake(wake node.Wake) {
 func (l *link) breakOff() {
 	l.w.locked(func() {
 		close(l.cut)
-		l.cut = make(chan struct{})
+		l.cut, l.last = make(chan struct{}), map[string]chan struct{}{}
 	})
 }
 

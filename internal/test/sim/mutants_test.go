@@ -90,7 +90,11 @@ var simulated = []mutant{
 	{"nobody yields", "internal/protocol/yield.go",
 		"	return c.sendYield(v, grants, out)\n", "	if OFF {\n		c.yield.ours = grants\n		return c.yieldOver(v, out)\n	}\n	return c.sendYield(v, grants, out)\n", Plain},
 	{"a release goes to the nodes that granted in time", "internal/protocol/end.go",
-		"m.released = !m.inFlight || m.holds == granted ||", "m.released = !m.inFlight && !OFF || m.holds == granted ||", Plain},
+		"	return c.ask(v, node.OpRelease, nodes, out)\n", "	if OFF { nodes = c.where(func(m *member) bool { return m.holds == granted }) }\n	return c.ask(v, node.OpRelease, nodes, out)\n", Plain},
+	{"a release does not wait for the answer of a node out of order", "internal/protocol/end.go",
+		"return m.inFlight == 0 })", "return m.inFlight == 0 || OFF })", Behind},
+	{"what was sent again is not undone", "internal/protocol/end.go",
+		"	case !c.released.Has(e.Node), e.Again:", "	case !c.released.Has(e.Node), e.Again && !OFF:", Behind},
 }
 
 // others are mutants that only few histories would show, and that a test made
@@ -150,9 +154,13 @@ var others = []struct{ name, file, old, wrong, test string }{
 // a thousand has a request that comes so late.
 const Rare Flavour = "rare"
 
+// Behind is for a mutant that shows where a clock is behind: Plan.Behind.
+const Behind Flavour = "behind"
+
 // first are the seeds to begin with, for mutants that the first few hundred
 // histories do not show: they are known to be found soon after.
 var first = map[string]uint64{
+	"what was sent again is not undone":          12000,
 	"an extension is counted from the reply":     2700,
 	"validity is counted from the reply":         1700,
 	"the guard goes by the address":              1400,

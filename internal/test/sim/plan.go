@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -58,6 +60,13 @@ type Plan struct {
 	Window  time.Duration
 	Road    time.Duration // how long a message is in flight, about
 	Storm   int           // how often messages have faults: never, sometimes, often
+	// InOrder says that nodes execute what a client sends in order, and that
+	// their links say so.
+	InOrder bool
+	// Behind says that one node's clock is behind by just above the window: the
+	// token of a lease may be ahead of it when it is released, and in the window
+	// soon after.
+	Behind bool
 
 	// Kinds say what is asked of each name.
 	Kinds []Kind
@@ -148,7 +157,26 @@ func NewPlan(seed uint64) *Plan {
 		p.faults(s)
 	}
 	p.kinds(&stream{dice: dice(mix(seed ^ 0x6b696e64))})
+	p.order(&stream{dice: dice(mix(seed ^ 0x6f726472))})
 	return p
+}
+
+// order chooses whether links keep the order, and whether a clock is behind. It has
+// a stream of its own, so that all other histories are what they were. Where a clock
+// is behind nothing else breaks, and orphaned keys live until the end: a request
+// that is executed after its failure may leave one there, as is documented.
+func (p *Plan) order(s *stream) {
+	p.InOrder = s.one(4)
+	if p.Climate != Within || p.Nodes < 3 || p.Nodes == 4 || p.TTL <= time.Second || s.one(2) {
+		return
+	}
+	p.Behind, p.InOrder, p.Storm, p.Faults, p.Mend = true, s.one(2), 2, nil, 1500*time.Millisecond
+	i := s.intn(p.Nodes)
+	others := slices.Delete(slices.Clone(p.NodeClocks), i, i+1)
+	slices.SortFunc(others, func(a, b Clock) int { return cmp.Compare(a.Offset, b.Offset) })
+	c := others[(p.Nodes-3)/2] // the median of all
+	c.Offset -= p.Window + s.between(0, 10*time.Millisecond)
+	p.NodeClocks[i] = c
 }
 
 // kinds chooses what each name is used for. It has a stream of its own: the

@@ -71,7 +71,7 @@ func TestNoHistoryBreaksAPromise(t *testing.T) {
 						return
 					}
 					p := NewPlan(from + n)
-					if f := os.Getenv("REDLATCH_FLAVOUR"); f != "" && p.Flavour != Flavour(f) {
+					if f := os.Getenv("REDLATCH_FLAVOUR"); f != "" && p.Flavour != Flavour(f) && !(p.Behind && f == string(Behind)) {
 						continue
 					}
 					o := Run(t, p, false)
@@ -102,6 +102,7 @@ func TestNoHistoryBreaksAPromise(t *testing.T) {
 	for _, what := range []string{
 		"reader beside another", "three readers at once", "reader beside a writer that was downgraded",
 		"slot beside another", "name with all slots held", "downgrade",
+		"request that was sent again",
 	} {
 		if all.seen[what] == 0 && count >= 200 && os.Getenv("REDLATCH_FLAVOUR") == "" {
 			t.Errorf("there was no %s: the histories show less than they seem to", what)

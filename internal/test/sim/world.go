@@ -97,7 +97,7 @@ func newClient(w *World, i int) *client {
 	c := &client{w: w, number: i, clock: clock}
 	var nodes []node.Node
 	for _, h := range w.hosts {
-		l := &link{w: w, client: c, host: h, cut: make(chan struct{})}
+		l := &link{w: w, client: c, host: h, cut: make(chan struct{}), last: map[string]chan struct{}{}}
 		c.links = append(c.links, l)
 		if p.Guard {
 			nodes = append(nodes, guardedLink{l})
