@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,14 @@ func TestModelAnswersAsARealServer(t *testing.T) {
 			t.Parallel()
 			open, _ := r.start(t)
 			all := t
+			var reserved atomic.Int64
+			t.Cleanup(func() {
+				if n := reserved.Load(); n == 0 && count >= 16 && !t.Failed() {
+					t.Error("no extension has reserved tokens")
+				} else {
+					t.Logf("%d extensions have reserved tokens", n)
+				}
+			})
 			for w := range workers {
 				t.Run("", func(t *testing.T) {
 					t.Parallel()
@@ -43,6 +52,7 @@ func TestModelAnswersAsARealServer(t *testing.T) {
 							whole++
 						}
 						steps += len(d.log)
+						reserved.Add(d.reserved)
 					}
 					t.Logf("%d whole sequences, %d requests compared", whole, steps)
 					if whole == 0 && steps < 10*duelSteps {
@@ -112,6 +122,8 @@ type duel struct {
 	log     []string
 	kinds   [6]node.Share // what each value waits for
 	crowd   bool          // most requests wait, and few tokens are refused
+	// reserved counts the extensions that have reserved tokens.
+	reserved int64
 }
 
 func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *duel {
@@ -258,6 +270,10 @@ func (d *duel) request() node.Request {
 		}
 	case node.OpExtend:
 		req.Reserve = []node.Token{0, 1, 3}[s.intn(3)]
+		if held := d.model.holders(d.name); len(held) > 0 && !d.plain && s.one(2) {
+			// The holder asks for tokens that nobody has.
+			req.Value, req.Share, req.Token = held[0].Value, held[0].Share, max(d.fence+1, node.Token(now.UnixMicro()))
+		}
 	case node.OpYield:
 		req.Wait = true
 	case node.OpRelease:
@@ -344,6 +360,9 @@ func (d *duel) step(req node.Request) bool {
 		d.t.Fatalf("the model on %+v: %v", req, err)
 	}
 	d.fence = max(d.fence, model.Fence)
+	if real.Confirmed {
+		d.reserved++
+	}
 	after := []time.Duration{req.TTL, req.NoRepair, req.Keep}
 	if e := d.model.state.Stored(d.name); e != nil && len(e.Queue.Waiters) > 0 {
 		after = append(after, node.WaiterLease, node.TurnLease, node.TurnLease/6)
