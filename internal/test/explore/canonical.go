@@ -80,8 +80,7 @@ func (m *machine) frame(s *State) protocol.Frame {
 func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClaims]protocol.Claim, swap int) []byte {
 	b := append(p.b[:0], s.dups, s.empty, s.old, s.flush, s.back, s.left)
 	b = append(b, s.bad...)
-	b = binary.AppendVarint(b, f.Token(m.dead(s, s.top)))
-	b = binary.AppendVarint(b, f.Token(m.dead(s, s.written)))
+	b = add(b, f.Token(m.dead(s, s.top)), f.Token(m.dead(s, s.written)))
 	for place := range s.claims {
 		k := place ^ swap
 		c := s.claims[k]
@@ -95,15 +94,12 @@ func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClai
 		}
 		b = append(b, 2, byte(c.extensions), byte(c.downgrades), flags(c.over))
 		if c.came != 0 && c.State() == protocol.New {
-			b = binary.AppendVarint(b, int64(c.came-s.now))
-			b = binary.AppendVarint(b, f.Token(m.dead(s, c.floor)))
-			b = append(b, flags(c.ahead[:]...))
+			b = append(add(b, int64(c.came-s.now), f.Token(m.dead(s, c.floor))), flags(c.ahead[:]...))
 		}
 		if !c.over && !c.State().IsHeld() {
-			b = append(b, byte(c.rounds))
-			b = binary.AppendVarint(b, f.Token(m.dead(s, c.floor)))
+			b = add(b, int64(c.rounds), f.Token(m.dead(s, c.floor)))
 			if m.in.Waits {
-				b = binary.AppendVarint(b, f.Token(c.asked))
+				b = add(b, f.Token(c.asked))
 			}
 		}
 		b = canon[k].AppendTo(b, f)
@@ -153,7 +149,7 @@ func (m *machine) encodeServer(p *printer, b []byte, s *State, f protocol.Frame,
 	}
 	for _, w := range s.wakes {
 		if m.lists[m.client(w.claim)][w.node] == i {
-			p.items = append(p.items, binary.AppendVarint([]byte{0xff, byte(w.claim ^ swap), byte(w.Kind)}, f.Token(w.Fence)))
+			p.items = append(p.items, add([]byte{0xff, byte(w.claim ^ swap), byte(w.Kind)}, f.Token(w.Fence)))
 		}
 	}
 	slices.SortFunc(p.items, bytes.Compare)
@@ -164,10 +160,20 @@ func (m *machine) encodeServer(p *printer, b []byte, s *State, f protocol.Frame,
 	return b
 }
 
+// add appends numbers.
+func add(b []byte, all ...int64) []byte {
+	for _, x := range all {
+		b = binary.AppendVarint(b, x)
+	}
+	return b
+}
+
 // flags is a bit for each.
 func flags(all ...bool) (b byte) {
 	for i, is := range all {
-		b |= byte(b2i(is)) << i
+		if is {
+			b |= 1 << i
+		}
 	}
 	return b
 }
@@ -185,34 +191,29 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 	e := entry(srv)
 	for _, h := range e.Holders {
 		if h.Until.After(now) {
-			b = append(b, 1+m.place(h.Value, swap), byte(h.Mode), h.Slots, h.Slot)
-			b = binary.AppendVarint(b, int64(h.Until.Sub(now)))
+			b = add(append(b, 1+m.place(h.Value, swap), byte(h.Mode), h.Slots, h.Slot), int64(h.Until.Sub(now)))
 			if h.Mode != node.Exclusive || m.in.Passes {
-				b = binary.AppendVarint(b, f.Token(h.Token)) // acquire, or a reserve, reads it
+				b = add(b, f.Token(h.Token)) // acquire, or a reserve, reads it
 			}
 		}
 	}
 	b = append(b, 0)
 	fence, left := m.fence(s, i, e.Fence, e.FenceUntil.Sub(now))
-	b = binary.AppendVarint(b, f.Token(fence))
-	b = binary.AppendVarint(b, int64(left))
 	floor, _ := m.fence(s, i, e.Floor, e.FenceUntil.Sub(now))
-	b = binary.AppendVarint(b, f.Token(floor))
+	b = add(b, f.Token(fence), int64(left), f.Token(floor))
 	for _, x := range e.Ended {
 		if x.Until.After(now) {
-			b = append(b, 1+m.place(x.Value, swap))
-			b = binary.AppendVarint(b, int64(x.Until.Sub(now)))
+			b = add(append(b, 1+m.place(x.Value, swap)), int64(x.Until.Sub(now)))
 		}
 	}
 	q := &e.Queue
 	b = append(b, 0, byte(len(q.Waiters)))
 	if m.in.Waits && len(q.Waiters) > 0 { // else nobody is in a queue
 		for _, w := range q.Waiters {
-			b = append(b, 1+m.place(w.Value, swap), byte(w.Mode), w.Slots)
-			b = binary.AppendVarint(b, w.Ticket-f.Clock)
+			b = add(append(b, 1+m.place(w.Value, swap), byte(w.Mode), w.Slots), w.Ticket-f.Clock)
 		}
 		b = append(b, m.place(q.Head, swap), byte(q.Notice), m.place(q.Near, swap), byte(len(q.Called)), byte(q.Reach), flags(q.NearTurn))
-		b = binary.AppendVarint(b, int64(q.Lapses.Sub(now)))
+		b = add(b, int64(q.Lapses.Sub(now)))
 	}
 	k := &srv.Marker
 	b = append(b, k.Reason...)
@@ -221,10 +222,9 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 	}
 	b = append(b, flags(k.ID == srv.ID))
 	if m.in.Failback {
-		b = append(b, byte(k.Epoch), byte(len(k.Epochs)))
-		b = append(b, k.Epochs...)
+		b = append(append(b, byte(k.Epoch), byte(len(k.Epochs))), k.Epochs...)
 	}
-	return binary.AppendVarint(b, int64(max(0, min(k.TrustedFrom.Sub(now), time.Hour))))
+	return add(b, int64(max(0, min(k.TrustedFrom.Sub(now), time.Hour))))
 }
 
 // fence forgets a fence that the window makes up for, and until when one is
@@ -271,30 +271,23 @@ func (m *machine) place(value string, swap int) byte {
 }
 
 func (m *machine) encodeMessage(b []byte, s *State, f protocol.Frame, msg *message, swap int) []byte {
-	b = append(b, byte(msg.claim^swap), byte(msg.req.Op))
-	b = binary.AppendVarint(b, f.Token(msg.req.Token))
-	b = append(b, flags(msg.awaited, msg.done, msg.req.Once, msg.req.Wait, msg.req.Guard == nil, msg.again))
+	b = append(b, byte(msg.claim^swap), byte(msg.req.Op), flags(msg.awaited, msg.done, msg.req.Once, msg.req.Wait, msg.req.Guard == nil, msg.again))
+	b = add(b, f.Token(msg.req.Token), int64(msg.req.Reserve), int64(msg.req.NoRepair))
 	if m.shared() { // a claim's requests differ in their slots, or since a downgrade
 		b = append(b, byte(msg.req.Mode), msg.req.Slot)
 	}
 	if msg.awaited {
-		b = binary.AppendVarint(b, int64(s.claims[msg.claim].Since(msg.seq)))
-		b = binary.AppendVarint(b, int64(s.now-msg.sent))
+		b = add(b, int64(s.claims[msg.claim].Since(msg.seq)), int64(s.now-msg.sent))
 	}
-	b = binary.AppendVarint(b, int64(msg.req.Reserve))
 	if msg.req.Wait {
-		b = binary.AppendVarint(b, msg.req.Ticket-f.Clock)
+		b = add(b, msg.req.Ticket-f.Clock)
 	}
 	if msg.req.Op == node.OpRepair && !msg.req.Until.IsZero() {
-		b = binary.AppendVarint(b, int64(max(-Tick, msg.req.Until.Sub(s.clockOf(msg.server)))))
+		b = add(b, int64(max(-Tick, msg.req.Until.Sub(s.clockOf(msg.server)))))
 	}
-	b = binary.AppendVarint(b, int64(msg.req.NoRepair))
 	if r := msg.reply; r != nil {
-		b = append(b, flags(r.Confirmed))
-		b = binary.AppendVarint(b, r.Next-f.Clock)
-		b = append(b, byte(r.Status), byte(r.Rank), byte(r.Share.Mode), r.Share.Slots, r.Share.Slot, byte(r.Free))
-		b = binary.AppendVarint(b, f.Token(r.Fence))
-		b = binary.AppendVarint(b, f.Clock64(r.Now.UnixMicro()))
+		b = append(b, flags(r.Confirmed), byte(r.Status), byte(r.Rank), byte(r.Share.Mode), r.Share.Slots, r.Share.Slot, byte(r.Free))
+		b = add(b, r.Next-f.Clock, f.Token(r.Fence), f.Clock64(r.Now.UnixMicro()))
 	}
 	return b
 }

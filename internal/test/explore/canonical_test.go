@@ -22,6 +22,7 @@ func TestStatesThatAreOneGoOnAlike(t *testing.T) {
 		"slots":           two(oneServer),
 		"a downgrade":     two(downgrade),
 		"a slot's repair": two(slotRepair),
+		"a pass":          two(func(in *Instance) { passes(in); in.Breaks, in.Duplicates = true, 1 }),
 		"a restart":       two(func(in *Instance) { loss(in); in.Clients, in.Tries = 1, [MaxClients]int{2} }),
 	} {
 		m, p := newMachine(in), newPrinter()

@@ -59,12 +59,9 @@ func (m *machine) markAgain(s *State, i int) {
 // learn has a client learn the epochs that a reply has.
 func (m *machine) learn(s *State, msg *message, reply *node.Reply) {
 	c := m.client(msg.claim)
-	if reply.Epoch > uint64(s.epochs[c][msg.server]) {
-		s.epochs[c][msg.server] = uint8(reply.Epoch)
-	}
+	known := &s.epochs[c]
+	known[msg.server] = max(known[msg.server], uint8(reply.Epoch))
 	for j := range m.in.Servers {
-		if e := reply.Epochs.Of(keys[j]); e > uint64(s.epochs[c][j]) {
-			s.epochs[c][j] = uint8(e)
-		}
+		known[j] = max(known[j], uint8(reply.Epochs.Of(keys[j])))
 	}
 }

@@ -57,21 +57,14 @@ func (m *machine) faults(s *State, i int, do doer) {
 			// quarantine goes by the one that can.
 			e := entry(s.own(i))
 			for j := range e.Holders {
-				e.Holders[j].Until = shifted(e.Holders[j].Until, by)
+				e.Holders[j].Until = e.Holders[j].Until.Add(by)
 			}
-			e.FenceUntil = shifted(e.FenceUntil, by)
+			e.FenceUntil = e.FenceUntil.Add(by)
 		})
 	}
 	if m.changes() {
 		m.operator(s, i, do)
 	}
-}
-
-func shifted(t time.Time, by time.Duration) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return t.Add(by)
 }
 
 // restart starts a server anew. The first client to notice marks it: here that

@@ -103,8 +103,9 @@ type Instance struct {
 	// KeepAll has no message be dropped: a rule is switched off on which the
 	// arguments in drop.go lean.
 	KeepAll bool
-	// Small instances are searched by the tests, the others by make model.
-	Small bool
+	// Tests is the depth to which the tests search it: 0 for not at all, or whole.
+	// make model searches all instances, to their end or to a bound.
+	Tests int
 }
 
 // machine is an instance, with what follows from it.
@@ -147,15 +148,15 @@ func newMachine(in Instance) *machine {
 		m.keep = time.Hour
 	}
 	for c := range in.Clients {
-		list := oldMembership
+		list, generation := oldMembership, 1
 		m.lists[c] = []int{0, 1, 2, 3}[:in.Servers]
 		if m.changes() {
-			m.lists[c] = in.Lists[c]
+			m.lists[c], generation = in.Lists[c], 1+c
 		}
 		if c > 0 && m.changes() && !in.SameMembership {
 			list = newMembership
 		}
-		m.guard[c] = &node.Guard{Membership: list, Generation: uint64(1 + c*b2i(m.changes())), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
+		m.guard[c] = &node.Guard{Membership: list, Generation: uint64(generation), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
 		m.cfg[c] = protocol.Config{
 			Nodes: len(m.lists[c]), TTL: ttl, Window: window,
 			Limit: m.limit, Patience: time.Duration(cmp.Or(in.Patience, limit)) * Tick, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,
@@ -180,13 +181,6 @@ func newMachine(in Instance) *machine {
 	m.sym = in.Clients == 2 && !m.changes() && !in.Waits && !in.Passes && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1] &&
 		in.Shares[0] == in.Shares[1] && in.Downgrades[0] == in.Downgrades[1]
 	return m
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // changes reports whether there is a membership change.

@@ -19,87 +19,80 @@ func two(change func(*Instance)) Instance {
 
 const w = 2 * ms // the window, in tokens
 
+// whole has the tests search an instance to its end, or to its own bound.
+const whole = -1
+
 // Instances returns all of them.
 func Instances() []Instance {
-	named := func(name string, small bool, change func(*Instance)) Instance {
+	named := func(name string, tests int, change func(*Instance)) Instance {
 		in := two(change)
-		in.Name, in.Small = name, small
+		in.Name, in.Tests = name, tests
 		return in
 	}
 	return append([]Instance{
-		named("one claim each", true, func(in *Instance) { in.NoGhosts = true }),
-		named("client clocks off by up to the window", false, fewTokens),
-		named("client clocks off by up to the window and beyond", false, tokens),
-		named("answers are late, too, to depth 8", true, func(in *Instance) { in.LateReply, in.Depth = true, 8 }),
-		named("answers are late, too", false, func(in *Instance) { in.LateReply = true }),
-		named("answers are late, client clocks are off", false, lateAnswers),
-		named("connections break, to depth 8", true, func(in *Instance) { in.Breaks, in.NoGhosts, in.Depth = true, true, 8 }),
-		named("connections break", false, func(in *Instance) { in.Breaks, in.NoGhosts = true, true }),
-		named("a request is executed twice", true, func(in *Instance) { in.Duplicates = 1 }),
-		named("a request is executed twice, client clocks are off", false, func(in *Instance) { fewTokens(in); in.Duplicates = 1 }),
-		named("two claims of one client", false, twoTries),
-		named("two claims of one client, longer leases", false, func(in *Instance) { twoTries(in); in.TTL = 3 }),
-		named("two claims of both clients", false, func(in *Instance) { in.Tries = [MaxClients]int{2, 2} }),
-		named("a second proposal in a claim", false, again),
-		named("a second, lower proposal, and node clocks differ", false, lower),
-		named("a node restarts without its data", false, loss),
-		named("the same, and client clocks are off", false, func(in *Instance) { fewTokens(in); in.EmptyStart = 1 }),
-		named("two restarts", false, func(in *Instance) { loss(in); in.EmptyStart = 2 }),
-		named("a node restarts with old data", false, oldData),
-		named("the same, and a client clock is far behind", false, cutTail),
-		named("a node is flushed", false, func(in *Instance) { fewTokens(in); in.Flushes = 1 }),
-		named("a restart, and a client clock is far ahead", false, farAhead),
-		named("a restart, and a client clock is far behind", false, farBehind),
-		named("a restart, and node clocks are set back", false, clocksBack),
-		named("a restart, and tokens creep ahead of the window", false, creep),
-		named("a restart, to depth 7", true, func(in *Instance) { in.EmptyStart, in.Depth = 1, 7 }),
-		named("an extension, to depth 7", true, func(in *Instance) { extension(in); in.Extensions[1], in.Depth = 0, 7 }),
-		named("an extension", false, func(in *Instance) { extension(in); in.Extensions[1] = 0 }),
-		named("an extension of each", false, extension),
-		named("two extensions of each", false, func(in *Instance) { extension(in); in.Extensions = [MaxClients]int{2, 2} }),
-		named("an extension, and a restart", false, extensionLoss),
-		named("repair", false, repair),
-		named("repair, and a restart", false, repairLoss),
-		named("repair after two extensions, and a restart", false, repairLater),
-		named("repair, and no orphaned keys", false, repairGhosts),
-		named("repair, and no orphaned keys, connections break", false, func(in *Instance) { repairGhosts(in); in.Breaks = true }),
-		named("repair of one claim, connections break", true, repairAlone),
-		named("repair of one claim, a request is executed twice", true, func(in *Instance) { repairAlone(in); in.Duplicates, in.Breaks = 1, false }),
-		named("repair of a key that expired", true, repairExpired),
-		named("a membership change", false, change),
-		named("the same, under a lease that is extended", false, changeExtended),
-		named("a membership change with a node away, and another one emptied", false, emptied),
-		named("the same, to depth 6", true, func(in *Instance) { emptied(in); in.Depth = 6 }),
-		named("a failover without the last writes, and a failback, to depth 7", true, func(in *Instance) { failback(in); in.Depth = 7 }),
-		named("a failover without the last writes, and a failback", false, failback),
-		named("a failover and a failback of a single server", true, failbackAlone),
-		named("in order", true, inOrder),
-		named("in order, a token is ahead on one node", true, ahead),
-		named("in order, client clocks are off", false, func(in *Instance) { inOrder(in); tokens(in); in.NoGhosts = false }),
-		named("in order, connections break", false, func(in *Instance) { inOrder(in); in.Breaks = true }),
-		named("in order, two claims of one client", false, func(in *Instance) { inOrder(in); twoTries(in) }),
-		named("in order, with repairs", false, func(in *Instance) { repairGhosts(in); inOrder(in) }),
-		named("in order, a claim that waits leaves no place, to depth 7", true, func(in *Instance) { inOrder(in); places(in); in.Depth = 7 }),
-		named("in order, a claim that waits leaves no place", false, func(in *Instance) { inOrder(in); places(in) }),
-		named("four nodes", true, func(in *Instance) { in.Servers = 4 }),
-		named("a claim waits, is notified, and yields", false, waits),
-		named("a lease is passed on, to depth 6", true, func(in *Instance) { passes(in); in.Start, in.Depth = holds(0, 1), 6 }),
-		named("a lease is passed on, and a client elsewhere is slow, to depth 5", true, func(in *Instance) {
-			passesLate(in)
-			in.Start, in.Depth = append(passed(), ticks(4)...), 5
-		}),
-		named("a lease is passed on", false, passes),
-		named("the same, and connections break", false, func(in *Instance) { passes(in); in.Breaks = true }),
-		named("the same, and a request is executed twice", false, func(in *Instance) { passes(in); in.Duplicates = 1 }),
-		named("a lease is passed on, and a claim elsewhere waits, to depth 6", true, func(in *Instance) { passesBeside(in); in.Start, in.Depth = holds(0, 1), 6 }),
-		named("a lease is passed on, and a claim elsewhere waits", false, passesBeside),
-		named("a claim that waits leaves no place, to depth 7", true, func(in *Instance) { places(in); in.Depth = 7 }),
-		named("a claim that waits leaves no place", false, places),
-		named("the same, and connections break", false, func(in *Instance) { places(in); in.Breaks = true }),
-		named("the same, and answers are late", false, func(in *Instance) { places(in); in.LateReply = true }),
-		named("the same, and client clocks are off", false, func(in *Instance) { places(in); fewTokens(in) }),
-		named("the same, a reader and a writer", false, func(in *Instance) { places(in); readerAndWriter(in) }),
-		named("the same, two slots", false, func(in *Instance) { places(in); twoSlots(in) }),
+		named("one claim each", whole, func(in *Instance) { in.NoGhosts = true }),
+		named("client clocks off by up to the window", 0, fewTokens),
+		named("client clocks off by up to the window and beyond", 0, tokens),
+		named("answers are late, too", 8, func(in *Instance) { in.LateReply = true }),
+		named("answers are late, client clocks are off", 0, lateAnswers),
+		named("connections break", 8, func(in *Instance) { in.Breaks, in.NoGhosts = true, true }),
+		named("a request is executed twice", whole, func(in *Instance) { in.Duplicates = 1 }),
+		named("a request is executed twice, client clocks are off", 0, func(in *Instance) { fewTokens(in); in.Duplicates = 1 }),
+		named("two claims of one client", 0, twoTries),
+		named("two claims of one client, longer leases", 0, func(in *Instance) { twoTries(in); in.TTL = 3 }),
+		named("two claims of both clients", 0, func(in *Instance) { in.Tries = [MaxClients]int{2, 2} }),
+		named("a second proposal in a claim", 0, again),
+		named("a second, lower proposal, and node clocks differ", 0, lower),
+		named("a node restarts without its data", 0, loss),
+		named("the same, and client clocks are off", 0, func(in *Instance) { fewTokens(in); in.EmptyStart = 1 }),
+		named("two restarts", 0, func(in *Instance) { loss(in); in.EmptyStart = 2 }),
+		named("a node restarts with old data", 0, oldData),
+		named("the same, and a client clock is far behind", 0, cutTail),
+		named("a node is flushed", 0, func(in *Instance) { fewTokens(in); in.Flushes = 1 }),
+		named("a restart, and a client clock is far ahead", 0, farAhead),
+		named("a restart, and a client clock is far behind", 0, farBehind),
+		named("a restart, and node clocks are set back", 0, clocksBack),
+		named("a restart, and tokens creep ahead of the window", 0, creep),
+		named("a restart, to depth 7", whole, func(in *Instance) { in.EmptyStart, in.Depth = 1, 7 }),
+		named("an extension", 7, func(in *Instance) { extension(in); in.Extensions[1] = 0 }),
+		named("an extension of each", 0, extension),
+		named("two extensions of each", 0, func(in *Instance) { extension(in); in.Extensions = [MaxClients]int{2, 2} }),
+		named("an extension, and a restart", 0, extensionLoss),
+		named("repair", 0, repair),
+		named("repair, and a restart", 0, repairLoss),
+		named("repair after two extensions, and a restart", 0, repairLater),
+		named("repair, and no orphaned keys", 0, repairGhosts),
+		named("repair, and no orphaned keys, connections break", 0, func(in *Instance) { repairGhosts(in); in.Breaks = true }),
+		named("repair of one claim, connections break", whole, repairAlone),
+		named("repair of one claim, a request is executed twice", whole, func(in *Instance) { repairAlone(in); in.Duplicates, in.Breaks = 1, false }),
+		named("repair of a key that expired", whole, repairExpired),
+		named("a membership change", 0, change),
+		named("the same, under a lease that is extended", 0, changeExtended),
+		named("a membership change with a node away, and another one emptied", 6, emptied),
+		named("a failover without the last writes, and a failback", 7, failback),
+		named("a failover and a failback of a single server", whole, failbackAlone),
+		named("in order", whole, inOrder),
+		named("in order, a token is ahead on one node", whole, ahead),
+		named("in order, client clocks are off", 0, func(in *Instance) { inOrder(in); tokens(in); in.NoGhosts = false }),
+		named("in order, connections break", 0, func(in *Instance) { inOrder(in); in.Breaks = true }),
+		named("in order, two claims of one client", 0, func(in *Instance) { inOrder(in); twoTries(in) }),
+		named("in order, with repairs", 0, func(in *Instance) { repairGhosts(in); inOrder(in) }),
+		named("in order, a claim that waits leaves no place", 7, func(in *Instance) { inOrder(in); places(in) }),
+		named("four nodes", whole, func(in *Instance) { in.Servers = 4 }),
+		named("a claim waits, is notified, and yields", 0, waits),
+		named("a lease is passed on", 6, passes),
+		named("a lease is passed on, and connections break", 0, func(in *Instance) { passes(in); in.Breaks = true }),
+		named("a lease was passed on, and connections break", 0, func(in *Instance) { passes(in); in.Breaks, in.Start = true, passed() }),
+		named("a lease is passed on, and a request is executed twice", 0, func(in *Instance) { passes(in); in.Duplicates = 1 }),
+		named("a lease was passed on, and a request is executed twice", 0, func(in *Instance) { passes(in); in.Duplicates, in.Start = 1, passed() }),
+		named("a lease is passed on, and a client elsewhere is slow", 5, passesLate),
+		named("a lease is passed on, and a claim elsewhere waits", 6, passesBeside),
+		named("a claim that waits leaves no place", 7, places),
+		named("the same, and connections break", 0, func(in *Instance) { places(in); in.Breaks = true }),
+		named("the same, and answers are late", 0, func(in *Instance) { places(in); in.LateReply = true }),
+		named("the same, and client clocks are off", 0, func(in *Instance) { places(in); fewTokens(in) }),
+		named("the same, a reader and a writer", 0, func(in *Instance) { places(in); readerAndWriter(in) }),
+		named("the same, two slots", 0, func(in *Instance) { places(in); twoSlots(in) }),
 	}, sharing(named)...)
 }
 
@@ -120,18 +113,18 @@ func waits(in *Instance) { in.TTL, in.Waits, in.Tries = 2, true, [MaxClients]int
 // passes is a lease that is passed on to a claim in its own process.
 func passes(in *Instance) {
 	in.TTL, in.Passes, in.Tries, in.FencesKept = 4, true, [MaxClients]int{2, 1}, true
-	in.Raise, in.Depth = true, 14
+	in.Raise, in.Start = true, holds(0, 1)
 }
 
 // passesLate is the same, with another client that is slow: its token was chosen
 // when the lease was passed on, four ticks ago.
 func passesLate(in *Instance) {
 	passes(in)
-	in.Window, in.Raise, in.Proposals, in.Depth = 6, false, []int64{0, 2 - 8*ms}, 7
+	in.Window, in.Raise, in.Proposals, in.Start = 6, false, []int64{0, 2 - 8*ms}, append(passed(), ticks(4)...)
 }
 
 // passesBeside is the same, while a claim of another process waits.
-func passesBeside(in *Instance) { passes(in); in.Waits, in.Depth = true, 13 }
+func passesBeside(in *Instance) { passes(in); in.Waits = true }
 
 // places is a claim that waits and gives up, while another holds the lock.
 func places(in *Instance) { in.Waits, in.NoGhosts = true, true }
@@ -165,9 +158,7 @@ func creep(in *Instance) {
 func extension(in *Instance)     { in.TTL, in.Extensions = 3, [MaxClients]int{1, 1} }
 func extensionLoss(in *Instance) { extension(in); in.EmptyStart = 1 }
 
-func repair(in *Instance) {
-	in.TTL, in.Extensions, in.Repairs = 3, [MaxClients]int{1}, true
-}
+func repair(in *Instance)       { in.TTL, in.Extensions, in.Repairs = 3, [MaxClients]int{1}, true }
 func repairLoss(in *Instance)   { repair(in); in.EmptyStart = 1 }
 func repairLater(in *Instance)  { repairLoss(in); in.Extensions[0] = 2 }
 func repairGhosts(in *Instance) { extension(in); in.Repairs, in.NoGhosts, in.Limit = true, true, 1 }

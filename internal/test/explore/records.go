@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,9 +114,7 @@ func (s *jobState) key() []byte {
 			b = append(x.Marker.AppendTo(b), x.ID...)
 		}
 		if r := s.replies[i]; r != nil {
-			b = append(b, byte(r.Status), byte(r.Memory.Count))
-			b = binary.AppendVarint(b, r.Memory.Begun.UnixMicro())
-			b = fmt.Append(b, r.Memory.Kept, r.Memory.Whole)
+			b = fmt.Append(b, r.Status, r.Memory.Count, r.Memory.Begun.UnixMicro(), r.Memory.Kept, r.Memory.Whole)
 		}
 		b = append(b, '|', byte(s.lost[i]))
 	}

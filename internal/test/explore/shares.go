@@ -13,37 +13,29 @@ var reader = node.Share{Mode: node.Shared}
 func slot(of uint8) node.Share { return node.Share{Mode: node.Slotted, Slots: of} }
 
 // sharing returns the instances in which the lock may have several holders.
-func sharing(named func(string, bool, func(*Instance)) Instance) []Instance {
+func sharing(named func(string, int, func(*Instance)) Instance) []Instance {
 	return []Instance{
-		named("a reader and a writer", true, readerAndWriter),
-		named("a reader and a writer, a request is executed twice, to depth 7", true, func(in *Instance) { readerAndWriter(in); in.Duplicates, in.Depth = 1, 7 }),
-		named("a reader and a writer, a request is executed twice", false, func(in *Instance) { readerAndWriter(in); in.Duplicates = 1 }),
-		named("a reader and a writer, client clocks are off", false, func(in *Instance) { readerAndWriter(in); fewTokens(in) }),
-		named("two readers", false, twoReaders),
-		named("two claims of a reader, and a writer", false, readersClaims),
-		named("two clients, one slot", true, func(in *Instance) { in.Shares, in.NoGhosts = [MaxClients]node.Share{slot(1), slot(1)}, true }),
-		named("two clients, two slots, and a second proposal, to depth 9", true, func(in *Instance) { twoSlots(in); in.Depth = 9 }),
-		named("two clients, two slots, and a second proposal", false, twoSlots),
-		named("two slots of one server, and a copy of a request", true, oneServer),
-		named("a slot and a writer", true, func(in *Instance) { in.Shares[0] = slot(2) }),
-		named("a writer that becomes a reader, beside a reader, to depth 8", true, func(in *Instance) { downgrade(in); in.Depth = 8 }),
-		named("a writer that becomes a reader, beside a reader", false, downgrade),
-		named("a writer that becomes a reader, and another writer", false, func(in *Instance) { downgrade(in); in.Shares[1] = node.Share{} }),
-		named("repair of a reader alone, connections break", true, func(in *Instance) { repairAlone(in); in.Shares[0] = reader }),
-		named("repair of a reader alone, a request is executed twice", true, func(in *Instance) { repairAlone(in); in.Shares[0], in.Duplicates, in.Breaks = reader, 1, false }),
-		named("repair of a reader, beside a writer, to depth 7", true, func(in *Instance) { readerRepair(in); in.Depth = 7 }),
-		named("repair of a reader, beside a writer", false, readerRepair),
-		named("a slot that is extended and repaired, beside another", false, slotRepair),
-		named("repair of a reader after a writer was refused", true, refusedWriter(reader)),
-		named("repair of a slot after a writer was refused", true, refusedWriter(slot(2))),
+		named("a reader and a writer", whole, readerAndWriter),
+		named("a reader and a writer, a request is executed twice", 7, func(in *Instance) { readerAndWriter(in); in.Duplicates = 1 }),
+		named("a reader and a writer, client clocks are off", 0, func(in *Instance) { readerAndWriter(in); fewTokens(in) }),
+		named("two readers", 0, func(in *Instance) { in.Shares, in.NoGhosts = [MaxClients]node.Share{reader, reader}, true }),
+		named("two claims of a reader, and a writer", 0, func(in *Instance) { readerAndWriter(in); twoTries(in) }),
+		named("two clients, one slot", whole, func(in *Instance) { in.Shares, in.NoGhosts = [MaxClients]node.Share{slot(1), slot(1)}, true }),
+		named("two clients, two slots, and a second proposal", 9, twoSlots),
+		named("two slots of one server, and a copy of a request", whole, oneServer),
+		named("a slot and a writer", whole, func(in *Instance) { in.Shares[0] = slot(2) }),
+		named("a writer that becomes a reader, beside a reader", 8, downgrade),
+		named("a writer that becomes a reader, and another writer", 0, func(in *Instance) { downgrade(in); in.Shares[1] = node.Share{} }),
+		named("repair of a reader alone, connections break", whole, func(in *Instance) { repairAlone(in); in.Shares[0] = reader }),
+		named("repair of a reader alone, a request is executed twice", whole, func(in *Instance) { repairAlone(in); in.Shares[0], in.Duplicates, in.Breaks = reader, 1, false }),
+		named("repair of a reader, beside a writer", 7, readerRepair),
+		named("a slot that is extended and repaired, beside another", 0, slotRepair),
+		named("repair of a reader after a writer was refused", whole, refusedWriter(reader)),
+		named("repair of a slot after a writer was refused", whole, refusedWriter(slot(2))),
 	}
 }
 
 func readerAndWriter(in *Instance) { in.Shares[0] = reader }
-func twoReaders(in *Instance) {
-	in.Shares, in.NoGhosts = [MaxClients]node.Share{reader, reader}, true
-}
-func readersClaims(in *Instance) { readerAndWriter(in); twoTries(in) }
 func twoSlots(in *Instance) {
 	in.Shares, in.Again = [MaxClients]node.Share{slot(2), slot(2)}, 1
 }
@@ -53,9 +45,7 @@ func oneServer(in *Instance) {
 	twoSlots(in)
 	in.Servers, in.Again, in.Tries, in.Duplicates = 1, 1, [MaxClients]int{2, 1}, 1
 }
-func downgrade(in *Instance) {
-	in.TTL, in.Downgrades[0], in.Shares[1] = 3, 1, reader
-}
+func downgrade(in *Instance)    { in.TTL, in.Downgrades[0], in.Shares[1] = 3, 1, reader }
 func readerRepair(in *Instance) { repair(in); in.Shares[0] = reader }
 func slotRepair(in *Instance) {
 	repair(in)

@@ -131,9 +131,7 @@ func (o *OwnDatabase) Through(address string) string { return o.Database.DSN(add
 // Restart starts the server again, after Kill, with its data and on its port.
 func (o *OwnDatabase) Restart() {
 	o.t.Helper()
-	if err := o.Start(); err != nil {
-		o.t.Fatalf("%s: %v", o.Name, err)
-	}
+	o.must(o.Start())
 }
 
 // Freeze stops all processes of the server, until Thaw.
