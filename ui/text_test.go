@@ -37,7 +37,7 @@ func TestWhatCannotBeSeenIsShownByItsCode(t *testing.T) {
 // shellNames are names that a shell could misunderstand.
 var shellNames = []string{
 	"plain", "a b", "it's", `"quoted"`, "$HOME", "`id`", "$(id)", "a;b", "a&b", "a|b", "*", "?", "[a]", "~", "~root", "#x", "!x", "{a,b}",
-	`back\slash`, `end\`, "-rf", "--yes", "", " ", "a\u202eb", "a\u200bb'c\\d", "漢字", "עברית", "tab\there", "\x80\xff", "%s", "a=b", "=", "^x", "\U0001f512",
+	`back\slash`, `end\`, "-rf", "--yes", "", " ", "a\u202eb", "a\u200bb'c\\d", "a\u200b\\n", "漢字", "עברית", "tab\there", "\x80\xff", "%s", "a=b", "=", "^x", "\U0001f512",
 }
 
 func TestTheCommandIsOneWordForAShell(t *testing.T) {
