@@ -143,3 +143,17 @@ func TestWhatShipsImportsNoTestMachinery(t *testing.T) {
 		t.Error("the torture bench does not bring internal/test/chaos") // or the paths above are wrong
 	}
 }
+
+// TestSuperviseKnowsNoLocks: to supervise, a lease is an interface.
+func TestSuperviseKnowsNoLocks(t *testing.T) {
+	for p := range imports(t, "./cmd/redlatch/internal/supervise") {
+		if !strings.HasPrefix(p, "github.com/redlatch/redlatch/cmd/") && p != "github.com/redlatch/redlatch/internal/owned" {
+			t.Errorf("supervise brings %s", p)
+		}
+	}
+	for m := range deps(t, "./cmd/redlatch/internal/supervise") {
+		if strings.HasPrefix(m, "github.com/") {
+			t.Errorf("supervise brings %s", m)
+		}
+	}
+}
