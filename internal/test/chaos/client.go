@@ -87,6 +87,7 @@ func RunClient(in io.Reader, out, complaints io.Writer) int {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c := &client{clientConfig: config, ctx: ctx, out: out, clock: &wallClock{}}
+	c.got.Store(now())
 	c.clock.off.Store(int64(config.WallOff))
 	go func() {
 		defer stop()
@@ -108,10 +109,16 @@ type client struct {
 	clock *wallClock
 	locks *redlatch.Client
 	store *resource
+	got   atomic.Int64 // when it last got a lock, or began
 
 	mu  sync.Mutex
 	out io.Writer
 }
+
+// impatientFor is for how long a client that gets no lock goes on to leave queues
+// early. On a machine that is so busy that nobody's turn comes within three seconds,
+// nobody would ever get one: those that come and go write all the time.
+const impatientFor = 20 * time.Second
 
 // takers is how many goroutines of a client take locks: some of them wait for
 // one name, and pass it on.
@@ -241,12 +248,18 @@ func (c *taker) attempt(p plan) *attempt {
 		a.ask = c.locks.TryLock
 	}
 	a.limit = between(c.rng, 100*time.Millisecond, 3*time.Second)
+	if now()-c.got.Load() > int64(impatientFor) {
+		a.ask, a.limit = c.locks.Lock, liveLimit
+	}
 	return a
 }
 
 // take asks for a lock once, and uses it.
 func (c *taker) take(p plan, a *attempt) {
 	ctx, began := context.Background(), time.Now()
+	if a.limit == liveLimit {
+		ctx = c.ctx // it would hold up the end of the client
+	}
 	if a.limit > 0 {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, a.limit)
@@ -262,6 +275,7 @@ func (c *taker) take(p plan, a *attempt) {
 		}
 		return
 	}
+	c.got.Store(now())
 	share.Slot = uint8(lease.Slot())
 	h := &held{taker: c, lease: lease, seq: c.seq, share: share, began: time.Now()}
 	got := h.event(Got)

@@ -218,7 +218,14 @@ func (r *running) awaitAll(ctx context.Context, moment int64) error {
 			return context.Cause(ctx)
 		}
 	}
-	return fmt.Errorf("after %v %d of %d clients had a lock", liveLimit, len(r.recorder.since(moment)), len(r.members))
+	had := r.recorder.since(moment)
+	why := make([]string, 0, len(r.members))
+	for _, m := range r.members {
+		if !slices.Contains(had, m.number) {
+			why = append(why, fmt.Sprintf("client %d: %s", m.number, r.recorder.lastOf(m.number)))
+		}
+	}
+	return fmt.Errorf("after %v %d of %d clients had a lock; %s", liveLimit, len(had), len(r.members), strings.Join(why, "; "))
 }
 
 // endAll orders all clients to end, and waits until they have.
