@@ -161,7 +161,8 @@ func TestLogOfALostLockHasWhatWasDone(t *testing.T) {
 	lines := readLog(t, stderr.String())
 	token := find(t, lines, "acquired").text("token")
 	steps := slices.DeleteFunc(events(lines), func(e string) bool { return e == "extending" })
-	if want := strings.Fields("acquired started losing signal signal ended lost"); !slices.Equal(steps, want) {
+	// Both servers may still have the lock, and have not confirmed its release.
+	if want := strings.Fields("acquired started losing signal signal ended warning warning lost"); !slices.Equal(steps, want) {
 		t.Errorf("%q: %s, want %q", steps, stderr, want)
 	}
 	if l := find(t, lines, "extending"); l.text("level") != "WARN" || l["left_ms"] == nil || !strings.Contains(l.text("err"), "no quorum (2 of 3 needed)") {

