@@ -46,14 +46,16 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 	}
 	t.Run("locks that come and go", func(t *testing.T) {
 		t.Parallel()
-		servers, c := start(t)
-		servers[0].Do("FLUSHALL")
-		eventually(t, patience, func() error {
-			must(t, cycle(c))
-			return trusted(servers[0])
+		timed(t, func(t testing.TB) {
+			servers, c := start(t)
+			servers[0].Do("FLUSHALL")
+			eventually(t, patience, func() error {
+				must(t, cycle(c))
+				return trusted(servers[0])
+			})
+			servers[1].Kill()
+			eventually(t, patience, func() error { return cycle(c) })
 		})
-		servers[1].Kill()
-		eventually(t, patience, func() error { return cycle(c) })
 	})
 	t.Run("a lock that is held", func(t *testing.T) {
 		t.Parallel()
