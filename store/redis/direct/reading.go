@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"errors"
 	"net"
 	"time"
 
@@ -72,24 +73,35 @@ func (c *conn) silence(socket net.Conn) quietSocket {
 
 // Lend makes the caller the one that reads the replies; see lend.Lender.
 func (d *driver) Lend() lend.Loan {
-	if c := d.conn.Load(); c != nil && c.lend() {
-		return c
+	c := d.conn.Load()
+	if c == nil {
+		return nil
 	}
-	return nil
+	lent, useless := c.lend()
+	if useless {
+		c.fail(errUnasked) // so that the request goes over a new one
+	}
+	if !lent {
+		return nil
+	}
+	return c
 }
 
-func (c *conn) lend() bool {
+var errUnasked = errors.New("redlatch: the server hung up, or sent something that nobody asked for")
+
+// lend makes the caller the one that reads, if nobody does. The connection is
+// useless if its end has arrived, or a reply though nothing was asked.
+func (c *conn) lend() (lent, useless bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reader != nobody || c.broken != nil {
-		return false
+		return false, false
 	}
 	if c.quiet.unread() {
-		c.resume() // nothing was asked: the connection is of no use
-		return false
+		return false, true
 	}
 	c.reader = caller
-	return true
+	return true, false
 }
 
 // Read reads on the goroutine of a caller; see lend.Loan.

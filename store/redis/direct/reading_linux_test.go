@@ -108,6 +108,48 @@ func TestCallerThatIsAloneReadsItsReply(t *testing.T) {
 	}
 }
 
+// TestRequestIsNotSentToAServerThatHungUp has a server close the connection after a
+// reply. Mostly the next caller sees that before the connection's goroutine does.
+func TestRequestIsNotSentToAServerThatHungUp(t *testing.T) {
+	s := newServer(t, func(command []string) string {
+		if command[len(command)-1] == "last" {
+			return "+last\r\nhang up"
+		}
+		return "+reply\r\n"
+	})
+	seen, lost := 0, 0
+	for end := time.Now().Add(long); seen < 10 && time.Now().Before(end); {
+		d := s.driver(t)
+		c := rested(t, d)
+		ask(t, d, script("last"), long)
+		hungUp := func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.reader == nobody && c.broken == nil && c.quiet.unread()
+		}
+		for range 2000 { // without leaving the processor
+			if hungUp() {
+				break
+			}
+		}
+		if hungUp() {
+			seen++
+			if d.Lend() != nil {
+				t.Fatal("a caller reads from a server that hung up")
+			}
+			answers := make(chan error, 1)
+			d.Start(script("next"), long, func(_ []string, err error) { answers <- err })
+			if err := <-answers; err != nil {
+				lost++ // the connection's goroutine has begun to read
+			}
+		}
+		d.Close()
+	}
+	if lost > seen/2 || seen == 0 {
+		t.Errorf("%d of %d requests were lost after the server hung up", lost, seen)
+	}
+}
+
 func TestCallerReadsOnlyWhereItIsAlone(t *testing.T) {
 	server := servertest.Redis(t, 1)[0]
 	d := driverOf(t, server.URL())
