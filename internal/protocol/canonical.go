@@ -85,12 +85,17 @@ func (c *Claim) Canonical() Claim {
 			n.lease.acquired = 0
 		}
 	case Releasing, Ending, Gone:
-		if c.inFlight == 0 || c.lease.cause == WasPassed {
+		late := c.state == Releasing && (c.inFlight > 0 || c.partial.notified != 0) // what is undone when the release is over
+		if c.inFlight == 0 && !late || c.lease.cause == WasPassed {
 			return Claim{state: Gone, value: c.value}
 		}
 		n.afterAsking()
 		n.forgetAnswers()
 		n.state, n.round, n.listening, n.successor = Gone, Round{}, false, New
+		if late {
+			n.state, n.partial.notified = Releasing, c.partial.notified
+			n.round = Round{sent: c.round.sent, limit: c.round.limit, until: c.round.until}
+		}
 		n.pass = passing{}
 		n.lease = lease{keep: c.lease.keep, repaired: c.lease.repaired}
 		if c.lease.cause == WasDetached {
