@@ -54,7 +54,7 @@ func Rules() []Rule {
 		{"the same, and it is counted", "repair unguarded and counted", from(two(repairLoss), extending(0, 1), at(Deliver, 0, 2, node.OpExtend), did(Begin, MaxTries), at(Deliver, MaxTries, 2, node.OpAcquire)), TwoLeases},
 		{"undo only where a grant was seen", "undo granted only", two(twoTries), Orphan},
 		{"a release that leaves the fence", "release leaves the fence", two(twoTries), Orphan},
-		{"a repair of what was released", "repair after the release", two(func(in *Instance) { repairGhosts(in); in.Duplicates = 1 }), Orphan},
+		{"a repair of what was released", "repair after the release", two(repairAlone), Orphan},
 		{"no repair at the fence, of a key that expired", "repair below the fence", two(repairExpired), Unrepaired},
 
 		// Rules that the former model did not have.
