@@ -187,7 +187,7 @@ func (m *machine) tick(s *State) {
 	for k := range s.claims {
 		for range 3 {
 			cl := s.claims[k]
-			if cl == nil || cl.over && !m.in.Waits && !m.in.NoGhosts {
+			if cl == nil || cl.over && cl.State() != protocol.Releasing && !m.in.Waits && !m.in.NoGhosts {
 				break
 			}
 			if !cl.Timer().Reached(s.now) {
