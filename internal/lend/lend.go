@@ -7,6 +7,9 @@ import "time"
 // Lender is implemented by a node, and by its driver, whose replies a caller may
 // read.
 type Lender interface {
+	// WillLend says that callers will read. Only connections that are made after
+	// it can be lent.
+	WillLend()
 	// Lend makes the caller the one that reads all replies of a connection. It
 	// returns nil if others need them. The caller must send its request and call
 	// Read, soon: nobody else reads before Read returns.

@@ -56,6 +56,7 @@ func open(a *redis.Address) (redis.Driver, error) {
 type driver struct {
 	address *redis.Address
 	conn    atomic.Pointer[conn] // the last one that was made
+	lends   atomic.Bool          // callers will read
 
 	mu     sync.Mutex
 	closed bool

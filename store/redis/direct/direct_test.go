@@ -85,6 +85,7 @@ func (s *server) driver(t *testing.T) *driver {
 	a, err := redis.ParseAddress("redis://" + s.listener.Addr().String())
 	must(t, err)
 	d := &driver{address: a}
+	d.WillLend()
 	t.Cleanup(func() { d.Close() })
 	return d
 }

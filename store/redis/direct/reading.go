@@ -65,11 +65,15 @@ const (
 
 // silence returns the socket as one that a caller may read, or nil.
 func (c *conn) silence(socket net.Conn) quietSocket {
-	if c.driver.address.NoCallerReads {
+	if c.driver.address.NoCallerReads || !c.driver.lends.Load() {
 		return nil
 	}
 	return newQuiet(socket)
 }
+
+// WillLend has callers read; see lend.Lender. Where nobody will, the goroutine of the
+// connection reads at a lower cost.
+func (d *driver) WillLend() { d.lends.Store(true) }
 
 // Lend makes the caller the one that reads the replies; see lend.Lender.
 func (d *driver) Lend() lend.Loan {

@@ -59,6 +59,7 @@ func driverOf(t testing.TB, address string) *driver {
 	a, err := redis.ParseAddress(address)
 	must(t, err)
 	d := &driver{address: a}
+	d.WillLend()
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -193,6 +194,11 @@ func TestCallerReadsOnlyWhereItIsAlone(t *testing.T) {
 				t.Fatalf("%v, or it may read though that is switched off", err)
 			}
 		}
+	}
+	d = driverOf(t, server.URL())
+	d.lends.Store(false) // as in a client with several nodes
+	if _, err := d.do(t.Context(), "PING"); err != nil || d.conn.Load().quiet != nil {
+		t.Errorf("%v, or the socket is one for callers, and nobody will read", err)
 	}
 	if newQuiet(struct{ net.Conn }{}) != nil {
 		t.Error("it may read from what is no TCP connection, such as TLS")
@@ -678,6 +684,7 @@ func TestNothingIsLeftOfAConnection(t *testing.T) {
 		a, err := redis.ParseAddress(s.URL())
 		must(t, err)
 		d := &driver{address: a}
+		d.WillLend()
 		defer d.Close()
 		rested(t, d)
 		switch i % 3 {
