@@ -84,6 +84,16 @@ func TestReleaseIsRepeatedWhenTheNodeAnswersAnother(t *testing.T) {
 	}
 }
 
+// lockMany locks "job 0", "job 1" and so on.
+func lockMany(t *testing.T, c *redlatch.Client, leases int) (held []*redlatch.Lease) {
+	t.Helper()
+	for i := range leases {
+		held = append(held, locktest.MustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true}))
+	}
+	synctest.Wait()
+	return held
+}
+
 // TestReleasesThatAreOwedGoTogether has a node come back when many releases to
 // it are pending. It answers each in 100 ms.
 func TestReleasesThatAreOwedGoTogether(t *testing.T) {
@@ -91,11 +101,7 @@ func TestReleasesThatAreOwedGoTogether(t *testing.T) {
 		const leases = 1000
 		links, nodes := locktest.NewLinks(t, 3)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		var held []*redlatch.Lease
-		for i := range leases {
-			held = append(held, locktest.MustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true}))
-		}
-		synctest.Wait()
+		held := lockMany(t, c, leases)
 		links[2].Set(func(l *locktest.Link) { l.Refuse = locktest.ErrUnreachable })
 		for _, l := range held {
 			must(t, l.Release(t.Context()))
@@ -117,11 +123,7 @@ func TestReleaseIsRepeatedThoughTooManyWaitForItsNode(t *testing.T) {
 		const leases = 60
 		links, nodes := locktest.NewLinks(t, 3)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		var held []*redlatch.Lease
-		for i := range leases {
-			held = append(held, locktest.MustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true}))
-		}
-		synctest.Wait()
+		held := lockMany(t, c, leases)
 		links[2].Freeze()
 		before := links[2].Count(node.OpRelease)
 		must(t, held[0].Release(t.Context()))
@@ -168,8 +170,8 @@ func TestCloseSaysWhatItLeaves(t *testing.T) {
 				t.Errorf("%s: Close took %v, want at most %v", what, took, c.takes)
 			}
 			const says = "closed without an answer of a node"
-			if told := log.String(); strings.Contains(told, says) != (c.left != "") || !strings.Contains(told, c.left) {
-				t.Errorf("%s: the log says\n%s\nwant %q", what, told, c.left)
+			if text := log.String(); strings.Contains(text, says) != (c.left != "") || !strings.Contains(text, c.left) {
+				t.Errorf("%s: the log says\n%s\nwant %q", what, text, c.left)
 			}
 			locktest.WantFree(t, links[:2], "a")
 			locktest.WantFree(t, links[:2], "b")

@@ -19,7 +19,7 @@ type holder struct {
 	patience time.Duration
 	timer    *time.Timer
 	armed    bool
-	told     bool // it knows that callers wait
+	notified bool // that callers wait
 	// elsewhere says that others waited elsewhere when tokens were last reserved.
 	elsewhere bool
 }
@@ -69,7 +69,7 @@ func (cl *Claim) holdLine() {
 	}
 	cl.relay, cl.attempt.queue = &relay{line: q}, nil
 	q.asks = false
-	q.holder.claim, q.holder.since, q.holder.told = cl, c.clock.Uptime(), false
+	q.holder.claim, q.holder.since, q.holder.notified = cl, c.clock.Uptime(), false
 	q.holder.patience = max(leastPatience, 4*round.Elapsed())
 }
 
@@ -125,7 +125,7 @@ func (qs *queues) waiting(cl *Claim) int {
 		return 0
 	}
 	qs.watch(cl.c, q)
-	q.holder.told = len(q.behind) > 0
+	q.holder.notified = len(q.behind) > 0
 	return len(q.behind)
 }
 
@@ -253,7 +253,7 @@ func (qs *queues) next(cl *Claim, v *view) (a *Attempt, waiters int) {
 		return nil, 0
 	}
 	a = q.pop()
-	q.holder.since, q.holder.told = v.now, len(q.behind) > 0
+	q.holder.since, q.holder.notified = v.now, len(q.behind) > 0
 	return a, len(q.behind)
 }
 

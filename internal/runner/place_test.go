@@ -11,6 +11,16 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
+// leaveAfter asks for "job", and leaves before it has it.
+func leaveAfter(t *testing.T, c *redlatch.Client, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if _, err := c.Lock(ctx, "job", nil); err == nil {
+		t.Fatal("the lock was acquired")
+	}
+}
+
 // TestPlaceOfAnAttemptThatWasRepeatedIsUndone has an attempt find the key of
 // the client's last one, which is not undone yet. The node queues it, and the
 // release that has to come first is not sent. The node has the place all the
@@ -22,14 +32,7 @@ func TestPlaceOfAnAttemptThatWasRepeatedIsUndone(t *testing.T) {
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		locktest.MustLock(t, c, "another", redlatch.LockOptions{}) // shows the node's clock
 
-		give := func(after time.Duration) {
-			ctx, cancel := context.WithTimeout(t.Context(), after)
-			defer cancel()
-			if _, err := c.Lock(ctx, "job", nil); err == nil {
-				t.Fatal("the lock was acquired")
-			}
-		}
-		give(10 * time.Millisecond) // the node grants, and nobody waits for its answer
+		leaveAfter(t, c, 10*time.Millisecond) // the node grants, and nobody waits for its answer
 		links[0].Set(func(l *locktest.Link) {
 			l.Hook = func(req node.Request) {
 				if req.Op == node.OpRelease {
@@ -37,7 +40,7 @@ func TestPlaceOfAnAttemptThatWasRepeatedIsUndone(t *testing.T) {
 				}
 			}
 		})
-		give(150 * time.Millisecond)
+		leaveAfter(t, c, 150*time.Millisecond)
 		if n := links[0].Waiters(t, "job"); n != 1 {
 			t.Fatalf("%d wait, want 1: this test shows less than it should", n)
 		}
@@ -66,14 +69,7 @@ func TestPlaceBeforeARefusalAsStaleIsUndone(t *testing.T) {
 			locktest.MustLock(t, c, "another", redlatch.LockOptions{}) // shows the node's clock
 			link.Set(func(l *locktest.Link) { l.Back = 100 * time.Millisecond })
 
-			give := func(after time.Duration) {
-				ctx, cancel := context.WithTimeout(t.Context(), after)
-				defer cancel()
-				if _, err := c.Lock(ctx, "job", nil); err == nil {
-					t.Fatal("the lock was acquired")
-				}
-			}
-			give(10 * time.Millisecond) // the node grants, and nobody waits for its answer
+			leaveAfter(t, c, 10*time.Millisecond) // the node grants, and nobody waits for its answer
 			asks := 0
 			link.Set(func(l *locktest.Link) {
 				l.Hook = func(req node.Request) {
@@ -88,7 +84,7 @@ func TestPlaceBeforeARefusalAsStaleIsUndone(t *testing.T) {
 					}
 				}
 			})
-			give(250 * time.Millisecond) // it was notified, and asks
+			leaveAfter(t, c, 250*time.Millisecond) // it was notified, and asks
 			if n := link.Waiters(t, "job"); n != 1 {
 				t.Fatalf("ordered %v: %d wait, want 1: this test shows less than it should", ordered, n)
 			}

@@ -80,10 +80,10 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) bool {
 		qs.ask(q) // the first in the queue: callers that came before stay before us
 	}
 	held, waiters := qs.watch(c, q), len(q.behind)
-	if held != nil && q.holder.told {
+	if held != nil && q.holder.notified {
 		held = nil // it asks for more tokens when it is passed on
 	}
-	q.holder.told = true
+	q.holder.notified = true
 	qs.mu.Unlock()
 	if held != nil {
 		held.tellWaiters(waiters, false)

@@ -13,7 +13,7 @@ import (
 // quiet is a quietSocket: a TCP socket that Go's poller does not know, so that a
 // reply wakes no thread but the one that waits for it. It is blocking. The
 // goroutine of the connection waits, in Go's poller, for an epoll descriptor of
-// our own, which has the socket and can be told what to report.
+// our own, which has the socket and reports what we choose.
 type quiet struct {
 	net.Conn // the socket as it was; it is closed
 	file     *os.File
