@@ -5,15 +5,19 @@
 // A client library waits long for such a connection, or loses one request on
 // each connection of a pool before it notices. Here one request without an
 // answer is enough for all of them: after twice its time limit, every
-// connection on which nothing has arrived since it began is closed. The number
-// of connections is limited here too: a library may lose some of them.
+// connection on which nothing has arrived since it began is closed, except those
+// on which a request was just sent. The number of connections is limited here too:
+// a library may lose some of them.
 package conns
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"math"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -29,15 +33,17 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interva
 
 // A Group is the connections of a driver. The zero value is an empty one.
 type Group struct {
-	// Most is how many connections to one address are open at a time; 0 for any
-	// number. A pool may drop a connection without closing it. So the one that
-	// was not used for longest makes room for a new one.
+	// Most is how many connections to one address stay open; 0 for any number. A
+	// pool may drop a connection without closing it, and may make more than it
+	// needs. So those that were not used for longest are closed, after restAfter
+	// and if they have no request.
 	Most int
 
 	// mu guards what follows.
 	mu      sync.Mutex
 	open    map[*conn]bool
 	waiting bool // a check is due
+	trims   bool // so is another: there may be too many
 	closed  bool
 }
 
@@ -51,8 +57,7 @@ func (g *Group) Dial(ctx context.Context, network, address string, config *tls.C
 	})
 }
 
-// add adds a connection, and closes another one if there are too many. It fails
-// if the group is closed.
+// add adds a connection. It fails if the group is closed.
 func (g *Group) add(c *conn) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -62,28 +67,45 @@ func (g *Group) add(c *conn) error {
 	if g.open == nil {
 		g.open = map[*conn]bool{}
 	}
-	var oldest *conn
-	n := 0
-	for o := range g.open {
-		if o.address == c.address {
-			n++
-			if oldest == nil || o.used.Load() < oldest.used.Load() {
-				oldest = o
-			}
-		}
-	}
-	if g.Most > 0 && n >= g.Most {
-		g.giveUp(oldest)
-	}
 	g.open[c] = true
+	g.trimLater()
 	return nil
 }
 
-// giveUp closes a connection. The caller holds mu.
-func (g *Group) giveUp(c *conn) {
-	delete(g.open, c)
-	c.givenUp.Store(true)
-	c.Conn.Close()
+// trimLater has the number of connections checked, if there are more than should
+// stay. The caller holds mu.
+func (g *Group) trimLater() {
+	if g.Most > 0 && len(g.open) > g.Most && !g.trims {
+		g.trims = true
+		time.AfterFunc(restAfter, g.trim)
+	}
+}
+
+// trim closes those of too many connections to an address that were not used for
+// longest.
+func (g *Group) trim() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.trims = false
+	byAddress := map[string][]*conn{}
+	for c := range g.open {
+		byAddress[c.address] = append(byAddress[c.address], c)
+	}
+	now := time.Since(began)
+	more := false
+	for _, all := range byAddress {
+		slices.SortFunc(all, func(a, b *conn) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
+		for _, c := range all[:max(len(all)-g.Most, 0)] {
+			if c.used.Load() < int64(now-restAfter) && c.giveUp(int64(now-lostAfter)) {
+				delete(g.open, c)
+			} else {
+				more = true
+			}
+		}
+	}
+	if more {
+		g.trimLater()
+	}
 }
 
 // Close closes all connections. Later ones cannot be made.
@@ -92,8 +114,9 @@ func (g *Group) Close() {
 	defer g.mu.Unlock()
 	g.closed = true
 	for c := range g.open {
-		g.giveUp(c)
+		c.giveUp(math.MaxInt64)
 	}
+	clear(g.open)
 }
 
 // dial makes a connection. wrap is called with the socket.
@@ -144,17 +167,21 @@ func (g *Group) Returned(ctx context.Context, start time.Time, err error) {
 		return // if all stays silent, the next request reports it
 	}
 	g.waiting = true
-	time.AfterFunc(time.Since(start), func() { g.giveUpSilent(int64(start.Sub(began))) })
+	reported := time.Since(began)
+	time.AfterFunc(time.Since(start), func() { g.giveUpSilent(int64(start.Sub(began)), int64(reported)) })
 }
 
-// giveUpSilent closes the connections on which nothing has arrived since then.
-func (g *Group) giveUpSilent(then int64) {
+// giveUpSilent closes the connections on which nothing has arrived since then. One
+// that was idle, and on which a request was sent after the report, stays: its
+// server has had less time to answer than its limit, and the connection of a busy
+// server is not silent.
+func (g *Group) giveUpSilent(then, reported int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = false
 	for c := range g.open {
-		if c.heard.Load() < then {
-			g.giveUp(c)
+		if c.heard.Load() < then && c.giveUp(reported) {
+			delete(g.open, c)
 		}
 	}
 }
@@ -169,8 +196,50 @@ type conn struct {
 	address string
 	heard   atomic.Int64 // when something last arrived, since began
 	used    atomic.Int64 // when something last arrived or was sent, since began
-	owed    atomic.Bool  // something was sent after that
-	givenUp atomic.Bool
+
+	// mu guards what follows.
+	mu      sync.Mutex
+	owed    bool  // something was sent after what last arrived
+	asked   int64 // when it was, since began
+	givenUp bool
+}
+
+const (
+	// restAfter is how long a connection must be unused to make room for another:
+	// a reply, or a batch of them, arrives in parts.
+	restAfter = time.Second
+	// lostAfter is how long a connection may have a request before it is taken
+	// for one that a pool has dropped.
+	lostAfter = 10 * time.Second
+)
+
+// giveUp closes the connection, unless somebody waits for an answer to what was
+// sent since then. It reports whether it did.
+func (c *conn) giveUp(since int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.owed && c.asked >= since {
+		return false
+	}
+	c.givenUp = true
+	c.Conn.Close()
+	return true
+}
+
+// failed returns the error of a connection that was given up in place of its own.
+func (c *conn) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.givenUp:
+		return err
+	case c.owed:
+		return ErrSilent
+	}
+	return ErrUnused
 }
 
 func (c *conn) Read(b []byte) (int, error) {
@@ -179,26 +248,33 @@ func (c *conn) Read(b []byte) (int, error) {
 		now := int64(time.Since(began))
 		c.heard.Store(now)
 		c.used.Store(now)
-		c.owed.Store(false)
+		c.mu.Lock()
+		c.owed = false
+		c.mu.Unlock()
 	}
-	if err != nil && c.givenUp.Load() {
-		err = ErrSilent
+	if c.failed(err) != err {
+		err = ErrSilent // whoever reads has sent something
 	}
 	return n, err
 }
 
 func (c *conn) Write(b []byte) (int, error) {
-	if c.givenUp.Load() && !c.owed.Load() {
-		return 0, ErrUnused
+	now := int64(time.Since(began))
+	c.mu.Lock()
+	if !c.owed && !c.givenUp {
+		c.owed, c.asked = true, now
 	}
-	c.owed.Store(true)
-	c.used.Store(int64(time.Since(began)))
+	c.mu.Unlock()
+	c.used.Store(now)
 	n, err := c.Conn.Write(b)
-	if err != nil && c.givenUp.Load() {
-		err = ErrSilent
-	}
-	return n, err
+	return n, c.failed(err)
 }
+
+// A pool sets a time limit before it sends. On a connection that was given up
+// that fails, and nothing was sent.
+func (c *conn) SetDeadline(t time.Time) error      { return c.failed(c.Conn.SetDeadline(t)) }
+func (c *conn) SetReadDeadline(t time.Time) error  { return c.failed(c.Conn.SetReadDeadline(t)) }
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.failed(c.Conn.SetWriteDeadline(t)) }
 
 func (c *conn) Close() error {
 	c.group.mu.Lock()

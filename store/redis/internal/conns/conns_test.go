@@ -103,8 +103,25 @@ func TestOneRequestWithoutAnAnswerGivesUpAllThatAreSilentSince(t *testing.T) {
 	if _, err := idle.Write([]byte{1}); !errors.Is(err, conns.ErrUnused) {
 		t.Errorf("the idle one: %v", err)
 	}
+	if err := idle.SetDeadline(time.Now().Add(time.Second)); !errors.Is(err, conns.ErrUnused) {
+		t.Errorf("the idle one, with a time limit: %v", err)
+	}
 	ask(t, alive)
 	ask(t, fresh)
+}
+
+// TestRequestThatWasJustSentIsNotGivenUp: the connection was idle when another
+// request had no answer, so nothing has arrived on it since.
+func TestRequestThatWasJustSentIsNotGivenUp(t *testing.T) {
+	var g conns.Group
+	address := echo(t)
+	c, idle := dial(t, &g, address), dial(t, &g, address)
+	start := time.Now()
+	time.Sleep(20 * time.Millisecond)
+	unanswered(&g, start)
+	c.Write([]byte{0})
+	awaitClose(t, idle)
+	ask(t, c)
 }
 
 func TestAnswerThatComesLateKeepsTheConnection(t *testing.T) {
@@ -126,4 +143,21 @@ func TestRequestThatFailsBeforeItsDeadlineGivesNothingUp(t *testing.T) {
 	g.Returned(ctx, time.Now(), errors.New("refused"))
 	time.Sleep(50 * time.Millisecond) // what must not happen shows in time alone
 	ask(t, c)
+}
+
+// TestTooManyConnectionsAreClosedWithoutLosingARequest: the first one has a request
+// that takes long, so the second, which was used later, makes room.
+func TestTooManyConnectionsAreClosedWithoutLosingARequest(t *testing.T) {
+	g := conns.Group{Most: 2}
+	address := echo(t)
+	asked := dial(t, &g, address)
+	asked.Write([]byte{0})
+	idle, third := dial(t, &g, address), dial(t, &g, address)
+	ask(t, third)
+	fourth := dial(t, &g, address)
+	ask(t, fourth)
+	awaitClose(t, idle)
+	for _, c := range []net.Conn{asked, third, fourth} {
+		ask(t, c)
+	}
 }
