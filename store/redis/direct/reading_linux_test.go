@@ -655,6 +655,30 @@ func TestSignalsDoNotProlongAWait(t *testing.T) {
 	}
 }
 
+// TestCallerLooksForAReplyOnlyIfItComesSoon: to look costs processor time, which a
+// server that is far away does not repay.
+func TestCallerLooksForAReplyOnlyIfItComesSoon(t *testing.T) {
+	d := driverOf(t, servertest.Redis(t, 1)[0].URL())
+	q := rested(t, d).quiet.(*quiet)
+	q.calls = 0
+	for i := range 3 * (restCalls + 1) {
+		if _, came := q.await(time.Microsecond); came {
+			t.Fatal("something came")
+		}
+		if want := restCalls - i%(restCalls+1); q.calls != want {
+			t.Fatalf("after %d waits in vain it does not look for %d calls, want %d", i+1, q.calls, want)
+		}
+	}
+	// A reply that was found keeps it looking.
+	d.Start(script("return 1"), long, func([]string, error) {})
+	if _, came := q.await(long); !came {
+		t.Fatal("no reply came")
+	}
+	if q.calls != 0 {
+		t.Errorf("after a reply it does not look for %d calls", q.calls)
+	}
+}
+
 func TestChildInheritsNoDescriptor(t *testing.T) {
 	d := driverOf(t, servertest.Redis(t, 1)[0].URL())
 	c := rested(t, d)
