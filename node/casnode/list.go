@@ -22,6 +22,7 @@ func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)
 		l := e.Listing(s.Row.Name, s.Now)
 		l.Waiters = nil
 		if l.Waiting > 0 || l.Reply.Status == node.Held {
+			s.hideStampsIn(&l)
 			found(l)
 		}
 		return true
@@ -52,7 +53,7 @@ func (n *Node) walk(ctx context.Context, prefix string, f func(s Snapshot) bool)
 		return nil
 	}
 	for after := prefix; ; {
-		rows, err := n.store.Scan(ctx, after, listBatch)
+		rows, err := n.scan(ctx, &s, after, listBatch)
 		if err != nil {
 			return n.explain(err)
 		}
@@ -69,6 +70,16 @@ func (n *Node) walk(ctx context.Context, prefix string, f func(s Snapshot) bool)
 	}
 }
 
+// scan returns rows, which the snapshot is about from now on.
+func (n *Node) scan(ctx context.Context, s *Snapshot, after string, limit int) ([]Row, error) {
+	rows, err := n.store.Scan(ctx, after, limit)
+	if err == nil && s.by != nil {
+		s.scanned = true
+		err = n.look(s) // they were not read before
+	}
+	return rows, err
+}
+
 // Look returns what the node knows about one name.
 func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	s, err := n.read(ctx, name)
@@ -79,7 +90,9 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	if err != nil {
 		return damagedListing(name, s.Now), nil
 	}
-	return e.Look(name, s.Now), nil
+	l := e.Look(name, s.Now)
+	s.hideStampsIn(&l)
+	return l, nil
 }
 
 // Identity returns the server's identity and its clock.

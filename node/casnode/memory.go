@@ -63,7 +63,7 @@ type lastWrite struct {
 
 // read notes what was read of a name.
 func (m *memory) read(name string, s Snapshot) {
-	if m.store == nil {
+	if m.store == nil || s.by != nil {
 		return
 	}
 	m.mu.Lock()
@@ -172,17 +172,17 @@ func (n *Node) decideAhead(s Snapshot, req node.Request) (reply node.Reply, row 
 	if e.Settle(later.Now); err != nil || !bytes.Equal(before, e.AppendTo(nil)) {
 		return reply, row, nil, false
 	}
-	reply, first, wakes, err := n.decide(s, req)
-	if err != nil || first == nil {
+	first, err := n.decide(s, req)
+	if err != nil || first.row == nil {
 		return reply, row, nil, false
 	}
-	_, last, _, err := n.decide(later, req)
-	if err != nil || last == nil {
+	last, err := n.decide(later, req)
+	if err != nil || last.row == nil {
 		return reply, row, nil, false
 	}
-	e, err = nodestate.DecodeEntry(last.State)
+	e, err = nodestate.DecodeEntry(last.row.State)
 	e.Move(-Span)
-	return reply, *first, wakes, err == nil && bytes.Equal(first.State, e.AppendTo(nil))
+	return first.reply, *first.row, first.wakes, err == nil && bytes.Equal(first.row.State, e.AppendTo(nil))
 }
 
 // stampSize is how many bytes a stamp has. The first is 0, which no state begins

@@ -28,6 +28,10 @@ type Node struct {
 	ears   ears
 	swept  sweep
 	memory memory
+
+	observer *observer
+	timers   Timers       // nil if the store has none
+	started  atomic.Int64 // timers
 }
 
 var (
@@ -47,6 +51,9 @@ type Options struct {
 	Requests int
 	// Poll has waiters poll, though the store is a Hearer. Defaults to false.
 	Poll bool
+	// Uptime is a monotonic clock, by which the times in a store without a clock
+	// are counted. It is for tests. Defaults to that of the process.
+	Uptime func() time.Duration
 }
 
 // New returns a node. opts may be nil.
@@ -62,6 +69,8 @@ func New(store Store, opts *Options) *Node {
 		n.ears.store = h
 	}
 	n.memory.store, _ = store.(Stamper)
+	n.observer = newObserver(opts.Uptime)
+	n.timers, _ = store.(Timers)
 	return n
 }
 
@@ -99,6 +108,10 @@ func (n *Node) read(ctx context.Context, name string) (Snapshot, error) {
 		}
 		by := n.prepared.Load()
 		s, err := n.store.Read(ctx, name)
+		if err == nil {
+			s.Row.Name = name
+			err = n.look(&s)
+		}
 		if !errors.Is(err, ErrUnprepared) {
 			return s, err
 		}
@@ -186,65 +199,102 @@ func (n *Node) try(ctx context.Context, req node.Request) (reply node.Reply, don
 		}
 		n.memory.read(name, s)
 	}
-	reply, next, wakes, err := n.decide(s, req)
-	switch {
-	case err != nil:
-		return reply, false, n.unsent(err)
-	case next == nil:
-		return reply, true, nil
+	d, err := n.decide(s, req)
+	if err != nil {
+		return d.reply, false, n.unsent(err)
 	}
-	done, err = n.swap(ctx, s, *next, wakes)
+	n.leaveForTrust(ctx, s, req, d.reply)
+	if d.timer != "" && !n.startTimer(ctx, name, d.timer, d.lasts) {
+		d = d.plain()
+	}
+	if d.row == nil {
+		return d.reply, true, nil
+	}
+	done, err = n.swap(ctx, s, d)
 	if done && req.Op != node.OpMark {
 		n.sweepSometimes(ctx, name, s)
 	}
-	return reply, done, err
+	return d.reply, done, err
 }
 
-// decide executes a request on a snapshot. It returns the reply, and the row and
-// the notifications that belong to it; no row if there is nothing to write.
-func (n *Node) decide(s Snapshot, req node.Request) (reply node.Reply, next *Row, wakes []node.Wake, err error) {
-	marker, lost := s.Marker.marker()
+// decision is what a request comes to.
+type decision struct {
+	reply node.Reply
+	row   *Row        // to write; nil for none
+	wakes []node.Wake // with the row
+	// fresh are the times that are new in the row of a store without a clock.
+	fresh map[uint64]time.Duration
+
+	// timer is a timer to start before the row is written; "" for none. lasts is how
+	// long it must run. plain is the decision without it.
+	timer string
+	lasts time.Duration
+	plain func() decision
+}
+
+// decide executes a request on a snapshot.
+func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
+	marker, lost := s.marker()
 	server := nodestate.Server{ID: s.Server, Marker: marker, Silent: n.ears.store == nil}
 	if req.Op == node.OpMark {
 		if lost != nil {
 			req = unmarked(req)
 		}
-		reply, _ = server.Apply(s.Now, req)
+		d.reply, _ = server.Apply(s.Now, req)
+		s.hideStamps(&d.reply)
 		if server.Marker != marker {
-			next = &Row{Name: MarkerName, State: server.Marker.AppendTo(nil)}
+			d.row = &Row{Name: MarkerName}
+			d.row.State, d.fresh = s.encodeMarker(&server.Marker)
 		}
-		return reply, next, nil, nil
+		return d, nil
 	}
 	if lost != nil {
 		if err := markerDamage(req, lost); err != nil {
-			return reply, nil, nil, err
+			return d, err
 		}
 	}
 	// What has expired meanwhile is no change that is worth a write.
 	entry, lost := s.entry()
 	if lost != nil && !(req.Op == node.OpBreak && req.Foreign) {
-		reply, err = damaged(req, s.Now, lost)
-		return reply, nil, nil, err
+		d.reply, err = damaged(req, s.Now, lost)
+		return d, err
 	}
 	if err := crowded(&entry, req); err != nil {
-		return reply, nil, nil, err
+		return d, err
 	}
-	before, queue := entry.AppendTo(nil), entry.Queue
-	reply, wakes = server.ApplyTo(&entry, s.Now, req)
-	if lost != nil && reply.Status == node.Granted {
+	before, queue, waited := s.same(&entry), entry.Queue, entry.Waits(req.Value)
+	d.reply, d.wakes = server.ApplyTo(&entry, s.Now, req)
+	s.hideStamps(&d.reply)
+	if lost != nil && d.reply.Status == node.Granted {
 		replace(&entry, &server, req, s.Now)
 	}
 	entry.Queue.Coarsen(&queue)
-	if req.Op == node.OpInspect || bytes.Equal(before, entry.AppendTo(nil)) {
-		return reply, nil, nil, nil
+	changed := req.Op != node.OpInspect && !bytes.Equal(before, s.same(&entry))
+	if s.by != nil {
+		entry.Limit(mostRecords, mostEnded, req.Occurrence, s.Now)
+		if n.timers != nil {
+			plain := entry.Clone()
+			d.timer, d.lasts = leaveTimer(&entry, req, d.reply, waited, s.Now)
+			d.plain = func() decision { return s.writes(d, changed, req.Name, &plain) }
+		}
 	}
-	return reply, &Row{Name: req.Name, State: s.encode(&entry)}, wakes, nil
+	return s.writes(d, changed || d.timer != "", req.Name, &entry), nil
+}
+
+// writes returns the decision to write an entry, if it has changed.
+func (s *Snapshot) writes(d decision, changed bool, name string, e *nodestate.Entry) decision {
+	if !changed {
+		d.row, d.wakes = nil, nil
+		return d
+	}
+	d.row = &Row{Name: name}
+	d.row.State, d.fresh = s.encode(e)
+	return d
 }
 
 // entry returns what the row says about its name, as of now.
 func (s *Snapshot) entry() (nodestate.Entry, error) {
-	e, err := s.Row.entry()
-	e.Move(s.Offset)
+	e, err := s.stored()
 	if s.KeepsFences {
 		e.Bind(s.Floor, s.Now)
 	}
@@ -252,21 +302,46 @@ func (s *Snapshot) entry() (nodestate.Entry, error) {
 	return e, err
 }
 
-// encode returns the state of an entry, by the clock of the store. It changes the
-// entry.
-func (s *Snapshot) encode(e *nodestate.Entry) []byte {
+// stored returns what the row says, expired or not.
+func (s *Snapshot) stored() (nodestate.Entry, error) {
+	if s.by != nil {
+		return s.observed()
+	}
+	e, err := s.Row.entry()
+	e.Move(s.Offset)
+	return e, err
+}
+
+// encode returns the state of an entry, by the clock of the store, and its times that
+// are new if the store has none. It changes the entry.
+func (s *Snapshot) encode(e *nodestate.Entry) ([]byte, map[uint64]time.Duration) {
+	if s.by != nil {
+		return s.state(e.AppendSeen)
+	}
 	e.Move(-s.Offset)
-	return e.AppendTo(nil)
+	return e.AppendTo(nil), nil
+}
+
+func (s *Snapshot) encodeMarker(m *nodestate.Marker) ([]byte, map[uint64]time.Duration) {
+	if s.by != nil {
+		return s.state(m.AppendSeen)
+	}
+	return m.AppendTo(nil), nil
 }
 
 // swap writes a row under a new version, and reports whether it did. If the store
 // has to be prepared, it did not.
-func (n *Node) swap(ctx context.Context, seen Snapshot, row Row, wakes []node.Wake) (bool, error) {
+func (n *Node) swap(ctx context.Context, seen Snapshot, d decision) (bool, error) {
+	row := *d.row
 	row.Version = crand.Text()
 	by := n.prepared.Load()
-	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, wakes))
+	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))
 	if done {
 		n.memory.wrote(row)
+		if seen.by != nil {
+			seen.by.wrote(row.Name, d.fresh)
+			n.dropTimers(ctx, seen, row)
+		}
 	}
 	return done, n.failed(by, err)
 }

@@ -19,6 +19,9 @@ type Row struct {
 	// State is any bytes: some 100, with many waiters or readers up to megabytes.
 	// It is not empty in a Swap.
 	State []byte
+	// Timers are the timers of the row that run, in a Snapshot of a store that has
+	// Timers. Others leave it nil.
+	Timers []string
 }
 
 // MarkerName is the name of the row with the marker. It is no name of a lock.
@@ -29,24 +32,29 @@ type Snapshot struct {
 	Row    Row // of the name that was asked for
 	Marker Row
 	// Now is the store's clock, the time of day in whole microseconds. A finer
-	// one is truncated.
+	// one is truncated. It is zero if the store has no clock that all clients can
+	// trust: then the Node observes how time passes. Such a store keeps fences.
 	Now time.Time
 	// Server identifies the server. It changes when the server may have
 	// forgotten what it acknowledged. It is never empty.
 	Server string
 
-	// The fields below are for a store whose clock ends with the machine's, such
-	// as a file. Others leave them zero.
-
+	// Offset is for a store whose clock ends with the machine's, such as a file.
+	// Others leave it zero.
 	// Offset is what a stored time of expiry lacks to be on Now's clock, in whole
 	// microseconds. It is not 0 if locks expire by another clock than the one
 	// tokens are compared with.
 	Offset time.Duration
 	// KeepsFences says that the store forgets no fence: one binds when its
 	// retention is over. Floor is then the highest fence of all rows that were
-	// removed.
+	// removed. A Swap that inserts a row compares the floor, too.
 	KeepsFences bool
 	Floor       node.Token
+
+	by      *observer     // nil if the store has a clock
+	up      time.Duration // when it was read, by the observer's clock
+	since   time.Duration // when its row was first seen as it is
+	scanned bool          // the row is from a Scan
 }
 
 // Store is a store that can compare and swap. Errors of Read and Scan say that
@@ -114,6 +122,23 @@ type Hearer interface {
 	Hear(ctx context.Context, ready func(), heard func(wake string)) error
 }
 
+// Timers is implemented by a store without a clock that can count all the same. Then
+// callers that come and go, none of which stays for as long as a lock lasts, get the
+// lock of a holder that has crashed: one that is refused leaves a timer.
+//
+// A timer belongs to a row, which refers to it. When the row refers to a timer that
+// does not run, a time in the row is over. So a timer is started before the row refers
+// to it, nobody renews it, and it is removed after the row has ceased to refer to it.
+// A timer that runs for too long is safe, one that ends early is not.
+type Timers interface {
+	// StartTimer starts a timer of a row, under an id of letters and digits. It runs
+	// for d at least, from some moment after the call began. It returns false if the
+	// store cannot count for so long. After an error it may run or not.
+	StartTimer(ctx context.Context, name, id string, d time.Duration) (bool, error)
+	// DropTimers removes timers of a row, as far as they still run.
+	DropTimers(ctx context.Context, name string, ids []string) error
+}
+
 // Stamper is implemented by a store that can put the time of a write into the row.
 // A request that nobody contends for then needs no Read before its write.
 type Stamper interface {
@@ -149,5 +174,6 @@ func Rebooted(s Snapshot) (left []byte, fence node.Token) {
 	if e.Settle(s.Now); e.Dead() {
 		return nil, fence
 	}
-	return s.encode(&e), fence
+	left, _ = s.encode(&e)
+	return left, fence
 }

@@ -27,7 +27,18 @@ type sweep struct {
 	mu    sync.Mutex // held while a sweep runs
 	begun bool
 	at    string
+	// unchanged are rows of a store without a clock that an earlier sweep has seen.
+	unchanged map[string]sweptRow
 }
+
+// sweptRow is the version of a row, and since when it has been seen.
+type sweptRow struct {
+	version string
+	since   time.Duration
+}
+
+// mostSwept is how many rows of a store without a clock are remembered.
+const mostSwept = 10_000
 
 // sweepSometimes sweeps after a few of the writes. Another one will if it cannot.
 func (n *Node) sweepSometimes(ctx context.Context, name string, seen Snapshot) {
@@ -54,6 +65,8 @@ func (n *Node) sweep(ctx context.Context, name string, seen Snapshot) (err error
 // Sweep removes all rows that are of no use. A node removes some of them with its
 // writes, so nobody has to call it.
 func (n *Node) Sweep(ctx context.Context) error {
+	n.swept.mu.Lock()
+	defer n.swept.mu.Unlock()
 	for at := ""; ; {
 		seen, err := n.read(ctx, MarkerName)
 		if err == nil {
@@ -72,13 +85,13 @@ func (n *Node) sweepStep(ctx context.Context, after string, seen Snapshot) (last
 	if !can {
 		return "", nil
 	}
-	rows, err := n.store.Scan(ctx, after, sweepStep)
+	rows, err := n.scan(ctx, &seen, after, sweepStep)
 	if err != nil {
 		return after, err
 	}
 	var spent []Row
 	for _, seen.Row = range rows {
-		if over, fence := seen.spent(); over {
+		if over, fence := n.spent(&seen, len(rows) == sweepStep); over {
 			spent, seen.Floor = append(spent, seen.Row), max(seen.Floor, fence)
 		}
 	}
@@ -101,14 +114,49 @@ func near(name string) string {
 }
 
 // spent reports whether nothing in the row matters any more, and has not for a
-// while. It returns the fence that is forgotten with it.
-func (s *Snapshot) spent() (bool, node.Token) {
-	e, err := s.Row.entry()
+// while. It returns the fence that is forgotten with it. many says that the store has
+// many rows.
+func (n *Node) spent(s *Snapshot, many bool) (bool, node.Token) {
+	if s.by != nil {
+		return n.swept.spent(s, many)
+	}
+	e, err := s.stored()
 	if err != nil {
 		return false, 0 // it is damaged, and stays
 	}
-	e.Move(s.Offset)
 	fence := e.Fence
 	e.Settle(s.Now.Add(-sweepAfter))
 	return e.Dead(), fence
+}
+
+// spent is for a store without a clock. What is left counts from when the row was first
+// seen as it is. A row that has only a fence need not be seen for long: the floor has
+// the fence then, which binds all the same. A few such rows stay, because the floor
+// would raise the tokens of other names.
+func (w *sweep) spent(s *Snapshot, many bool) (bool, node.Token) {
+	seen, known := w.unchanged[s.Row.Name]
+	if !known || seen.version != s.Row.Version {
+		seen = sweptRow{s.Row.Version, s.up}
+	}
+	if known || len(w.unchanged) < mostSwept {
+		if w.unchanged == nil {
+			w.unchanged = map[string]sweptRow{}
+		}
+		w.unchanged[s.Row.Name] = seen
+	}
+	s.since = seen.since
+	e, err := s.stored()
+	if err != nil {
+		return false, 0
+	}
+	fence := e.Fence
+	if e.Settle(s.Now); !e.Dead() && !(many && e.FenceOnly()) {
+		return false, 0
+	}
+	// A fence far ahead, by a clock that ran away, would raise all other tokens.
+	if fence > node.Token(s.Now.Add(sweepAfter).UnixMicro()) {
+		return false, 0
+	}
+	delete(w.unchanged, s.Row.Name)
+	return true, fence
 }

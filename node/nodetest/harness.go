@@ -32,6 +32,11 @@ type Harness struct {
 	// granted.
 	KeepsFences bool
 
+	// Observes says that the store has no clock: a node counts a time from when it
+	// first saw it. Before time passes, both nodes then look at every name that the
+	// claim has used. Defaults to false.
+	Observes bool
+
 	// Unit is the shortest time to live in the suite; the longest is a hundred
 	// times as long. Defaults to 100 milliseconds.
 	Unit time.Duration
@@ -113,7 +118,7 @@ func claims(h Harness) []claim {
 
 func newProbe(t reporter, h Harness, c claim, a, b node.Node) *probe {
 	h.Unit = cmp.Or(h.Unit, defaultUnit)
-	p := &probe{reporter: t, h: h, a: a, b: b, tolerance: h.Unit / 5, name: uniqueName(strings.ReplaceAll(c.name, " ", "-"))}
+	p := &probe{reporter: t, h: h, a: a, b: b, used: map[string]bool{}, tolerance: h.Unit / 5, name: uniqueName(strings.ReplaceAll(c.name, " ", "-"))}
 	t.Cleanup(func() { p.close(&p.a); p.close(&p.b) })
 	return p
 }

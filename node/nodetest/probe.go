@@ -28,7 +28,8 @@ type probe struct {
 	h    Harness
 	a, b node.Node
 	name string
-	late *lateness // nil if the test controls the clock
+	late *lateness       // nil if the test controls the clock
+	used map[string]bool // the names of all requests, if the nodes observe
 
 	// tolerance is how late the store may notice that a time is over.
 	tolerance time.Duration
@@ -41,6 +42,13 @@ func (p *probe) long() time.Duration { return 100 * p.h.Unit }
 
 // pass lets time pass.
 func (p *probe) pass(d time.Duration) {
+	for name := range p.used {
+		for _, n := range []node.Node{p.a, p.b} {
+			if n != nil {
+				p.do(n, withName(p.inspect(), name))
+			}
+		}
+	}
 	p.late.passes(d)
 	if p.h.Advance != nil {
 		p.h.Advance(d)
@@ -69,6 +77,9 @@ func (p *probe) do(n node.Node, req node.Request) node.Reply {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	p.late.asks()
+	if p.h.Observes && req.Name != "" {
+		p.used[req.Name] = true
+	}
 	reply, err := n.Do(ctx, req)
 	if err != nil {
 		p.Fatalf("%v by %q failed: %v", req.Op, req.Value, err)
@@ -221,4 +232,21 @@ func (p *probe) wantFence(reply node.Reply, want node.Token) {
 	if reply.Fence != want {
 		p.Fatalf("the reply (%v) has the fence %d, want %d", reply.Status, uint64(reply.Fence), uint64(want))
 	}
+}
+
+// same reports whether two nodes mean the same time. Without a clock that both read,
+// each knows about when it was.
+func (p *probe) same(one, other time.Time) bool {
+	return one.Equal(other) || p.h.Observes && one.Sub(other).Abs() <= p.tolerance
+}
+
+// begun returns when a memory began, of which the first node has told, as the second
+// one says it.
+func (p *probe) begun(m node.Memory) time.Time {
+	p.Helper()
+	if !p.h.Observes {
+		return m.Begun
+	}
+	_, own := p.memory(p.b, p.record(node.OpCheck, "one"))
+	return own.Begun
 }

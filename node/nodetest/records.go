@@ -84,7 +84,7 @@ var recordClaims = []claim{
 		}
 		p.pass(p.h.Unit)
 		for _, op := range []node.Op{node.OpComplete, node.OpCheck, node.OpRecords} {
-			if _, m := p.memory(p.b, p.record(op, "two")); !m.Begun.Equal(first.Begun) || !m.Since.Equal(first.Since) {
+			if _, m := p.memory(p.b, p.record(op, "two")); !p.same(m.Begun, first.Begun) || !p.same(m.Since, first.Since) {
 				p.Fatalf("%v: the memory began at %v, and before it said %v", op, m.Begun, first.Begun)
 			}
 		}
@@ -108,7 +108,7 @@ var recordClaims = []claim{
 		if _, m := p.memory(p.a, check); m.Kept {
 			p.Errorf("a memory of less than a retention is kept: %+v", m)
 		}
-		whole := p.adopt(m.Begun)
+		whole := p.adopt(p.begun(m))
 		whole.Adopt.Whole, whole.Adopt.Since = true, m.Begun.Add(-time.Minute)
 		p.expect(node.Granted, p.b, whole)
 		if _, m2 := p.memory(p.a, check); !m2.Kept || !m2.Whole || !m2.Begun.Equal(m.Begun) || m2.Since.Sub(m.Begun.Add(-time.Minute)).Abs() > time.Millisecond {
@@ -150,9 +150,9 @@ var recordClaims = []claim{
 	{"records of others are adopted by the memory that they are for", func(p *probe) {
 		p.expect(node.Granted, p.a, p.record(node.OpComplete, "own"))
 		_, m := p.memory(p.a, p.record(node.OpCheck, "own"))
-		p.expect(node.Stale, p.b, p.adopt(m.Begun.Add(-time.Second), node.Record{Occurrence: "lost", Left: p.long()}))
+		p.expect(node.Stale, p.b, p.adopt(p.begun(m).Add(-time.Second), node.Record{Occurrence: "lost", Left: p.long()}))
 		p.expect(node.Absent, p.a, p.record(node.OpCheck, "lost"))
-		p.expect(node.Granted, p.b, p.adopt(m.Begun,
+		p.expect(node.Granted, p.b, p.adopt(p.begun(m),
 			node.Record{Occurrence: "theirs", Left: retention}, node.Record{Occurrence: "brief", Left: p.h.Unit}, node.Record{Occurrence: "own", Left: p.h.Unit}))
 		p.expect(node.Granted, p.a, p.record(node.OpCheck, "theirs"))
 		p.outlast(p.h.Unit)
@@ -197,7 +197,7 @@ var recordClaims = []claim{
 		if off := l.Completed[1].Until.Sub(r.Now.Add(retention)); off.Abs() > p.tolerance {
 			p.Errorf("it shows that a record is forgotten %v too late", off)
 		}
-		if !l.Since.Equal(first.Since) || l.Reply.Status != node.Absent {
+		if !p.same(l.Since, first.Since) || l.Reply.Status != node.Absent {
 			p.Errorf("it shows %v, complete since %v, want since %v", l.Reply.Status, l.Since, first.Since)
 		}
 		// They are neither locks nor listed.

@@ -49,6 +49,12 @@ type Harness struct {
 	// then left out. A store that is one all the same fails.
 	Sweeps, Hears, Stamps bool
 
+	// Observed says that the store has no clock: its snapshots have no Now. Defaults
+	// to false. Timers says that it is a casnode.Timers, too; ShortestTimer is then
+	// how long its shortest timer runs, which defaults to no time.
+	Observed, Timers bool
+	ShortestTimer    time.Duration
+
 	// Options are those of the nodes over it: the ones that you use. Defaults to
 	// nil.
 	Options *casnode.Options
@@ -77,7 +83,7 @@ func Run(t *testing.T, h Harness) {
 			},
 			Guards:  true,
 			Wakes:   h.Hears && (h.Options == nil || !h.Options.Poll),
-			Advance: h.Advance,
+			Advance: h.Advance, Observes: h.Observed, KeepsFences: h.Observed,
 		})
 	})
 }
@@ -122,6 +128,14 @@ func (c claim) run(t reporter, a, b casnode.Store, patience time.Duration) {
 func claims(h Harness) []claim {
 	all := slices.Concat(rowClaims, swapClaims, scanClaims, snapshotClaims, callClaims)
 	all = append(all, abilities(h))
+	if h.Observed {
+		all = append(all, observedClaims...)
+	} else {
+		all = append(all, clockClaims...)
+	}
+	if h.Timers {
+		all = append(all, timerClaims(h.ShortestTimer)...)
+	}
 	if h.Unprepared != nil {
 		all = append(all, prepareClaims...)
 	}
@@ -147,10 +161,12 @@ func abilities(h Harness) claim {
 		_, sweeps := p.a.(casnode.Sweeper)
 		_, hears := p.a.(casnode.Hearer)
 		_, stamps := p.a.(casnode.Stamper)
+		_, timers := p.a.(casnode.Timers)
 		for _, ability := range []struct {
 			name      string
 			says, has bool
-		}{{"Unprepared", h.Unprepared != nil, prepares}, {"Sweeps", h.Sweeps, sweeps}, {"Hears", h.Hears, hears}, {"Stamps", h.Stamps, stamps}} {
+		}{{"Unprepared", h.Unprepared != nil, prepares}, {"Sweeps", h.Sweeps, sweeps}, {"Hears", h.Hears, hears}, {"Stamps", h.Stamps, stamps},
+			{"Timers", h.Timers, timers}, {"Observed", h.Observed, p.read(p.a, p.name("job")).Now.IsZero()}} {
 			if ability.says != ability.has {
 				p.Errorf("Harness.%s is set: %v, must be %v for this store", ability.name, ability.says, ability.has)
 			}

@@ -1,0 +1,83 @@
+package casnodetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/clockless"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// clocklessHarness has stores in memory without a clock, with timers.
+func clocklessHarness(damage clockless.Damage) Harness {
+	shelf := func() *clockless.Shelf {
+		s := clockless.New(nil)
+		s.Damage = damage
+		return s
+	}
+	return Harness{
+		Open: func(testing.TB) (a, b casnode.Store) {
+			on := shelf()
+			return clockless.Timed{Store: on.Open()}, clockless.Timed{Store: on.Open()}
+		},
+		Apart: func(testing.TB) (a, b casnode.Store) {
+			return clockless.Timed{Store: shelf().Open()}, clockless.Timed{Store: shelf().Open()}
+		},
+		Sweeps: true, Hears: true, Observed: true, Timers: true,
+	}
+}
+
+// TestConformanceOfAStoreWithoutAClock runs the suite in real time.
+func TestConformanceOfAStoreWithoutAClock(t *testing.T) { Run(t, clocklessHarness(clockless.None)) }
+
+// TestConformanceOfAStoreWithoutTimers runs it on a clock that the test moves, by
+// which the nodes count.
+func TestConformanceOfAStoreWithoutTimers(t *testing.T) {
+	clock, advance := manualClock()
+	start := clock()
+	uptime := func() time.Duration { return clock().Sub(start) }
+	Run(t, Harness{
+		Open: func(testing.TB) (a, b casnode.Store) {
+			on := clockless.New(uptime)
+			return on.Open(), on.Open()
+		},
+		Sweeps: true, Hears: true, Observed: true, Advance: advance, Options: &casnode.Options{Poll: true, Uptime: uptime},
+	})
+}
+
+func TestEveryStoreWithoutAClockThatIsBrokenFails(t *testing.T) {
+	t.Parallel()
+	for _, m := range []struct {
+		damage clockless.Damage
+		claim  string // that must fail
+	}{
+		{clockless.InsertsAnyFloor, "an insert is refused if the floor has risen"},
+		{clockless.FloorFalls, "the floor rises with a removal, and never falls"},
+		{clockless.FloorStays, "the floor rises with a removal, and never falls"},
+		{clockless.ShortTimers, "a timer runs for as long as it must, and then is gone"},
+		{clockless.EndlessTimers, "a timer runs for as long as it must, and then is gone"},
+		{clockless.SharedTimers, "a timer belongs to one row"},
+		{clockless.TimersFirst, "a row and its timers are of one moment"},
+		{clockless.DropsAll, "timers are dropped one by one"},
+		{clockless.LosesTimers, "a timer runs though its client is closed"},
+		{clockless.ForgetsFences, "a store without a clock keeps fences"},
+	} {
+		h := clocklessHarness(m.damage)
+		found := false
+		for _, c := range claims(h) {
+			if c.name != m.claim {
+				continue
+			}
+			found = true
+			if !failsOn(c, h) {
+				t.Errorf("damage %d: %q holds", m.damage, c.name)
+			}
+			if failsOn(c, clocklessHarness(clockless.None)) {
+				t.Errorf("%q fails on a store that is not broken", c.name)
+			}
+		}
+		if !found {
+			t.Errorf("there is no claim %q", m.claim)
+		}
+	}
+}
