@@ -200,6 +200,9 @@ func (e *Entry) Limit(records, ended int, keep string, now time.Time) {
 	if more := len(e.Ended) - ended; more > 0 {
 		e.Ended = e.Ended[more:]
 	}
+	if len(e.Records.Completed) <= records {
+		return
+	}
 	all := e.Records.ordered() // the one that is forgotten last first
 	for i := len(all) - 1; i >= 0 && len(e.Records.Completed) > records; i-- {
 		if all[i].Occurrence == keep {

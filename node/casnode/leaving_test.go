@@ -1,0 +1,340 @@
+package casnode_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/clockless"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// calm is a world in which nobody is stopped.
+func calm(t testing.TB, timed bool) *world {
+	w := newWorld(t, 1, timed)
+	w.depth = 9
+	return w
+}
+
+// ask asks for a lock without waiting.
+func (w *world) ask(p *proc, op node.Op, value string, ttl time.Duration) node.Reply {
+	return w.do(p, node.Request{Op: op, Name: "job", Value: value, TTL: ttl})
+}
+
+// expect fails unless the reply is the one wanted.
+func (w *world) expect(want node.Status, r node.Reply) {
+	w.t.Helper()
+	if r.Status != want {
+		w.fail("%v, want %v", r.Status, want)
+	}
+}
+
+// TestExtensionWithEqualBytesRestartsTheCount has a process that has never seen the
+// lock extend it for as long as it was taken for, while another one has observed it
+// for most of its time.
+func TestExtensionWithEqualBytesRestartsTheCount(t *testing.T) {
+	w := calm(t, false)
+	a, b, c := w.start(), w.start(), w.start()
+	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", time.Second))
+	w.expect(node.Held, w.ask(b, node.OpInspect, "", 0))
+	w.now += 700 * time.Millisecond
+	w.expect(node.Granted, w.ask(c, node.OpExtend, "one", time.Second))
+	w.now += 600 * time.Millisecond
+	w.expect(node.Held, w.ask(b, node.OpAcquire, "two", time.Second))
+	w.now += 1100 * time.Millisecond // from when b saw it
+	w.expect(node.Granted, w.ask(b, node.OpAcquire, "two", time.Second))
+}
+
+// TestWallClocksDecideNothing has processes that began at different times, so that
+// their clocks show times that are far apart.
+func TestWallClocksDecideNothing(t *testing.T) {
+	w := calm(t, false)
+	a := w.start()
+	w.now += time.Hour
+	b := w.start()
+	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", time.Second))
+	w.expect(node.Held, w.ask(b, node.OpAcquire, "two", time.Second))
+	w.now += 500 * time.Millisecond
+	w.expect(node.Held, w.ask(b, node.OpAcquire, "two", time.Second))
+	w.now += 600 * time.Millisecond
+	w.expect(node.Granted, w.ask(b, node.OpAcquire, "two", time.Second))
+	w.now += 1100 * time.Millisecond
+	w.expect(node.Held, w.ask(a, node.OpAcquire, "three", time.Second)) // it has not seen it before
+	w.now += 1100 * time.Millisecond
+	w.expect(node.Granted, w.ask(a, node.OpAcquire, "three", time.Second))
+}
+
+// TestCallersThatDoNotStayGetALockOfACrashedHolder has a process for each try. One of
+// them gets the lock when the time is over that was left at the first try.
+func TestCallersThatDoNotStayGetALockOfACrashedHolder(t *testing.T) {
+	const ttl = 30 * time.Second
+	tryFor := func(timed bool) (took time.Duration, tries int) {
+		w := calm(t, timed)
+		w.expect(node.Granted, w.ask(w.start(), node.OpAcquire, "crashed", ttl))
+		began := w.now
+		for tries = 1; ; tries++ {
+			r := w.ask(w.start(), node.OpAcquire, fmt.Sprint("try ", tries), ttl)
+			if r.Status == node.Granted || w.now-began > 10*ttl {
+				return w.now - began, tries
+			}
+			w.now += 10 * time.Second
+		}
+	}
+	if took, tries := tryFor(true); took < ttl || took > ttl+11*time.Second {
+		t.Errorf("with timers it took %v, %d tries", took, tries)
+	}
+	if took, _ := tryFor(false); took < 10*ttl {
+		t.Errorf("without timers it took %v: the test shows nothing about timers", took)
+	}
+}
+
+// TestWaitersThatLeaveGetALockOfACrashedHolder has each wait for a while, and leave.
+func TestWaitersThatLeaveGetALockOfACrashedHolder(t *testing.T) {
+	const ttl = 30 * time.Second
+	w := calm(t, true)
+	w.expect(node.Granted, w.ask(w.start(), node.OpAcquire, "crashed", ttl))
+	for i := range 100 {
+		p, value := w.start(), fmt.Sprint("try ", i)
+		r := w.do(p, node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: ttl, Wait: true, Ticket: int64(i + 1)})
+		if r.Status == node.Granted {
+			if w.now < ttl || w.now > ttl+12*time.Second {
+				t.Errorf("it took %v", w.now)
+			}
+			return
+		}
+		w.now += 2 * time.Second
+		w.ask(p, node.OpRelease, value, 0)
+		w.now += 8 * time.Second
+	}
+	t.Errorf("nobody got it in %v", w.now)
+}
+
+// TestPlaceOfAWaiterThatCrashedIsLost has the head of the queue crash, and callers that
+// do not stay.
+func TestPlaceOfAWaiterThatCrashedIsLost(t *testing.T) {
+	w := calm(t, true)
+	a := w.start()
+	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", time.Minute))
+	w.expect(node.Held, w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "job", Value: "crashed", TTL: time.Minute, Wait: true, Ticket: 1}))
+	w.expect(node.Granted, w.ask(a, node.OpRelease, "one", 0))
+	for w.now < 5*time.Minute {
+		if w.ask(w.start(), node.OpAcquire, fmt.Sprint("try at ", w.now), time.Minute).Status == node.Granted {
+			if w.now < node.TurnLease {
+				t.Errorf("the place was lost after %v", w.now)
+			}
+			return
+		}
+		w.now += 5 * time.Second
+	}
+	t.Errorf("nobody got it in %v", w.now)
+}
+
+// TestQuarantineEndsWhereNobodyStays has a node be marked, and callers that do not stay.
+func TestQuarantineEndsWhereNobodyStays(t *testing.T) {
+	guard := node.Guard{Membership: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Second, Quarantine: time.Minute}
+	w := calm(t, true)
+	if r := w.do(w.start(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: &guard}); r.Status != node.Quarantined {
+		t.Fatal(r.Status)
+	}
+	for {
+		r := w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Second, Guard: &guard})
+		if r.Status == node.Granted {
+			break
+		}
+		if w.now += 5 * time.Second; w.now > 5*time.Minute {
+			t.Fatalf("quarantined after %v", w.now)
+		}
+	}
+	if w.now < guard.Quarantine*99/100 {
+		t.Errorf("the quarantine ended after %v", w.now)
+	}
+}
+
+// TestTimerCountsOnlyForItsStamp has a lock be extended after a timer was left for it.
+func TestTimerCountsOnlyForItsStamp(t *testing.T) {
+	w := calm(t, true)
+	a := w.start()
+	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", 10*time.Second))
+	w.expect(node.Held, w.ask(w.start(), node.OpAcquire, "two", 10*time.Second))
+	if n := w.shelf.Running(); n != 1 {
+		t.Fatalf("%d timers run", n)
+	}
+	w.now += 5 * time.Second
+	w.expect(node.Granted, w.ask(a, node.OpExtend, "one", 10*time.Second))
+	if n := w.shelf.Running(); n != 0 {
+		t.Errorf("%d timers run after an extension", n)
+	}
+	w.now += 7 * time.Second // the timer would have run out
+	w.expect(node.Held, w.ask(w.start(), node.OpAcquire, "two", 10*time.Second))
+}
+
+// TestOneTimerIsLeftForATime counts timers: the second caller finds the first one's.
+// Where nobody is refused there is none.
+func TestOneTimerIsLeftForATime(t *testing.T) {
+	w := calm(t, true)
+	a := w.start()
+	for range 10 {
+		w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", 10*time.Second))
+		w.expect(node.Granted, w.ask(a, node.OpExtend, "one", 10*time.Second))
+		w.expect(node.Granted, w.ask(a, node.OpRelease, "one", 0))
+	}
+	if n := a.node.Timers(); n != 0 {
+		t.Errorf("%d timers were left where nobody contends", n)
+	}
+	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", 10*time.Second))
+	left := int64(0)
+	for range 10 {
+		p := w.start()
+		w.expect(node.Held, w.ask(p, node.OpAcquire, "two", 10*time.Second))
+		left += p.node.Timers()
+	}
+	if left != 1 {
+		t.Errorf("%d timers were left for one lock", left)
+	}
+}
+
+// limited is a store whose timers are too short.
+type limited struct{ clockless.Timed }
+
+func (limited) StartTimer(context.Context, string, string, time.Duration) (bool, error) {
+	return false, nil
+}
+
+// TestTimerThatCannotBeStartedIsNotReferredTo has a store without timers of that
+// length. The lock stays held.
+func TestTimerThatCannotBeStartedIsNotReferredTo(t *testing.T) {
+	w := calm(t, true)
+	w.expect(node.Granted, w.ask(w.start(), node.OpAcquire, "one", 10*time.Second))
+	for range 3 {
+		p := w.start()
+		p.node = casnode.New(limited{clockless.Timed{Store: w.shelf.Open()}}, &casnode.Options{Poll: true, Uptime: func() time.Duration { return w.now - p.born }})
+		w.expect(node.Held, w.ask(p, node.OpAcquire, "two", 10*time.Second))
+		w.expect(node.Held, w.ask(w.start(), node.OpInspect, "", 0))
+	}
+}
+
+// TestOccurrencesOfManyProcessesDoNotAddUp has 10,000 occurrences completed, each by a
+// process that ends. With timers the records end in time; without, they are limited in
+// number.
+func TestOccurrencesOfManyProcessesDoNotAddUp(t *testing.T) {
+	const retention = 7 * 24 * time.Hour
+	for _, test := range []struct {
+		timed bool
+		every time.Duration
+		many  int // occurrences
+		most  int // records
+	}{{true, 12 * time.Hour, 10_000, 14 + 2*64 + 1}, {false, time.Hour, 1_100, 1000}} {
+		w := calm(t, test.timed)
+		record := func(op node.Op, occurrence string) node.Reply {
+			r, err := w.start().node.Do(t.Context(), node.Request{Op: op, Name: "job", Occurrence: occurrence, Retention: retention})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		name := func(i int) string { return fmt.Sprintf("occurrence %06d", i) }
+		for i := range test.many {
+			if r := record(node.OpCheck, name(i)); r.Status != node.Absent {
+				t.Fatalf("occurrence %d: %v", i, r.Status)
+			}
+			record(node.OpComplete, name(i))
+			w.now += test.every
+			if i%100 != 99 {
+				continue
+			}
+			// Those of the last days are remembered, as far as the number goes.
+			for back := 0; back <= min(i, 500, int(retention/test.every)-1); back += 50 {
+				if r := record(node.OpCheck, name(i-back)); r.Status != node.Granted {
+					t.Fatalf("timers %v, every %v: occurrence %d is forgotten after %d others", test.timed, test.every, i-back, back)
+				}
+			}
+		}
+		w.procs = nil
+		count := record(node.OpRecords, "").Memory.Count
+		_, size := w.shelf.Rows()
+		t.Logf("timers %v, every %v: %d records, %d bytes, %d timers run", test.timed, test.every, count, size, w.shelf.Running())
+		if count > test.most || size > 60*test.most {
+			t.Errorf("timers %v, every %v: %d records, a row of %d bytes; want %d records at most", test.timed, test.every, count, size, test.most)
+		}
+	}
+}
+
+// TestRowsOfManyNamesAreFewWhereNobodyStays has a process for each of many names.
+func TestRowsOfManyNamesAreFewWhereNobodyStays(t *testing.T) {
+	w := calm(t, false)
+	last := node.Token(0)
+	for i := range 3000 {
+		p := w.start()
+		w.procs = nil
+		token := node.Token(w.base + w.now.Microseconds())
+		req := node.Request{Op: node.OpAcquire, Name: fmt.Sprint("order ", i), Value: "one", TTL: time.Second, Token: token, Window: window, Retention: time.Hour}
+		if r, err := p.node.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+			t.Fatal(r.Status, err)
+		}
+		req.Op = node.OpRelease
+		if r, err := p.node.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+			t.Fatal(r.Status, err)
+		}
+		last = token
+		w.now += 10 * time.Millisecond
+	}
+	rows, _ := w.shelf.Rows()
+	if t.Log(rows, "rows"); rows > 1500 {
+		t.Errorf("%d rows are left of 3000 names", rows)
+	}
+	// A name whose row is gone has the floor: no token goes back.
+	w.expect(node.Stale, w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "order 0", Value: "two", TTL: time.Second, Token: last - node.Token(20*time.Second.Microseconds())}))
+}
+
+// TestSweepsRemoveOnlyWhatIsOver has a process sweep again and again while a lock is
+// extended by another, and then is not.
+func TestSweepsRemoveOnlyWhatIsOver(t *testing.T) {
+	w := calm(t, false)
+	a, b := w.start(), w.start()
+	sweep := func() int {
+		if err := b.node.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := w.shelf.Rows()
+		return rows
+	}
+	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", 10*time.Second))
+	for range 20 {
+		w.now += 6 * time.Second
+		if sweep() != 1 {
+			w.fail("the row of a lock was removed")
+		}
+		w.expect(node.Granted, w.ask(a, node.OpExtend, "one", 10*time.Second))
+	}
+	sweep()
+	w.now += 6 * time.Second
+	if sweep() != 1 {
+		w.fail("the row of a lock was removed after 6 of 10 s")
+	}
+	w.now += 5 * time.Second
+	if sweep() != 0 {
+		w.fail("the row is there after 11 of 10 s")
+	}
+}
+
+// TestFenceFarAheadIsNotFolded has a token of a clock that ran away: its row stays, so
+// that the tokens of other names do not follow it.
+func TestFenceFarAheadIsNotFolded(t *testing.T) {
+	w := calm(t, false)
+	p := w.start()
+	far := node.Token(w.base + (50 * time.Hour).Microseconds())
+	req := node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Second, Token: far}
+	w.expect(node.Granted, w.do(p, req))
+	for range 3 {
+		w.now += time.Hour
+		if err := p.node.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows, _ := w.shelf.Rows(); rows != 1 {
+		t.Errorf("%d rows are left", rows)
+	}
+	w.expect(node.Granted, w.do(p, node.Request{Op: node.OpAcquire, Name: "other", Value: "one", TTL: time.Second, Token: node.Token(w.base)}))
+}

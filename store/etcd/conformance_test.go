@@ -1,0 +1,110 @@
+//go:build unix
+
+package etcd_test
+
+import (
+	"crypto/rand"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/node/casnode/casnodetest"
+	"github.com/redlatch/redlatch/store/etcd"
+)
+
+func TestMain(m *testing.M) {
+	code := servertest.Main(m)
+	for _, c := range clusters {
+		for _, member := range c.members {
+			member.Stop()
+		}
+	}
+	os.Exit(code)
+}
+
+// cluster is an etcd of all tests, started when one needs it.
+type cluster struct {
+	once    sync.Once
+	members []*servertest.Database
+	err     error
+}
+
+// clusters are those of one member and of three, and another one of one member.
+var clusters = map[string]*cluster{"one": {}, "three": {}, "other": {}}
+
+// hosts returns the members of a cluster, as in an address.
+func hosts(t testing.TB, which string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs etcd, and -short starts no servers")
+	}
+	c := clusters[which]
+	c.once.Do(func() {
+		n := 1
+		if which == "three" {
+			n = 3
+		}
+		c.members, c.err = start(n)
+	})
+	if c.err != nil {
+		t.Fatal(c.err)
+	}
+	var all []string
+	for _, m := range c.members {
+		all = append(all, m.Addr())
+	}
+	return strings.Join(all, "+")
+}
+
+// start starts the members of a cluster together.
+func start(n int) ([]*servertest.Database, error) {
+	members, err := servertest.NewEtcd(n)
+	if err != nil {
+		return nil, err
+	}
+	errs := make(chan error, n)
+	for _, m := range members {
+		go func() { errs <- m.Start() }()
+	}
+	for range members {
+		if e := <-errs; e != nil {
+			err = e
+		}
+	}
+	return members, err
+}
+
+// open returns a node with a prefix.
+func open(t testing.TB, hosts, prefix string) *etcd.Node {
+	t.Helper()
+	n, err := etcd.Open("etcd://"+hosts+"/"+prefix, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	return n
+}
+
+func TestConformance(t *testing.T)               { conforms(t, "one", false) }
+func TestConformanceOfACluster(t *testing.T)     { conforms(t, "three", false) }
+func TestConformanceOfThosePolling(t *testing.T) { conforms(t, "one", true) }
+
+func conforms(t *testing.T, which string, poll bool) {
+	at := hosts(t, which)
+	two := func(t testing.TB) (a, b casnode.Store) {
+		prefix := "conformance/" + rand.Text() // a floor of its own
+		return etcd.Store(open(t, at, prefix)), etcd.Store(open(t, at, prefix))
+	}
+	casnodetest.Run(t, casnodetest.Harness{
+		Open: two, Unprepared: two,
+		Apart: func(t testing.TB) (a, b casnode.Store) {
+			return etcd.Store(open(t, at, "apart")), etcd.Store(open(t, hosts(t, "other"), "apart"))
+		},
+		Sweeps: true, Hears: true, Observed: true, Timers: true, ShortestTimer: 2 * time.Second,
+		Options: &casnode.Options{Poll: poll},
+	})
+}

@@ -1,0 +1,9 @@
+package etcd
+
+import "github.com/redlatch/redlatch/node/casnode"
+
+// Store returns the store of a node.
+func Store(n *Node) casnode.Store { return n.store }
+
+// Explain is explain.
+var Explain = explain
