@@ -65,8 +65,8 @@ func New(uptime func() time.Duration) *Shelf {
 type Store struct {
 	*Shelf
 	closed bool
-	// Between is called between a Read and its return, and before each Swap, without
-	// the mutex.
+	// Between is called before and after each Read, and before each Swap, without the
+	// mutex.
 	Between func()
 }
 
@@ -132,6 +132,7 @@ func (s *Store) Read(ctx context.Context, name string) (casnode.Snapshot, error)
 	if err := s.unable(ctx); err != nil {
 		return casnode.Snapshot{}, err
 	}
+	s.between()
 	defer s.between()
 	s.mu.Lock()
 	defer s.mu.Unlock()

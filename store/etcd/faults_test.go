@@ -1,0 +1,358 @@
+//go:build unix
+
+package etcd_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/etcd"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// do executes a request.
+func do(t testing.TB, n node.Node, req node.Request) node.Reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	r, err := n.Do(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func acquire(name, value string, ttl time.Duration) node.Request {
+	return node.Request{Op: node.OpAcquire, Name: name, Value: value, TTL: ttl}
+}
+
+// TestCrashedHoldersLockIsHadByNewProcesses has a client for each try, which stays for
+// the length of one request. One of them gets the lock at its first try later than the
+// time that was left when the first was refused, and 3 s.
+func TestCrashedHoldersLockIsHadByNewProcesses(t *testing.T) {
+	t.Parallel()
+	at, prefix := hosts(t, "one"), "crash/"+rand.Text()
+	const ttl, every = 6 * time.Second, 500 * time.Millisecond
+	began := time.Now()
+	if r := do(t, open(t, at, prefix), acquire("job", "crashed", ttl)); r.Status != node.Granted {
+		t.Fatal(r.Status)
+	}
+	var left time.Duration
+	var refused time.Time
+	for i := 0; ; i++ {
+		n := open(t, at, prefix)
+		asked := time.Now()
+		r := do(t, n, acquire("job", fmt.Sprint("try ", i), ttl))
+		n.Close()
+		if i == 0 {
+			left, refused = r.Left, time.Now()
+		}
+		switch {
+		case r.Status == node.Granted && time.Since(began) < ttl:
+			t.Fatalf("it was granted %v after it was taken for %v", time.Since(began), ttl)
+		case r.Status == node.Granted:
+			t.Logf("granted %v after the first refusal, with %v left then", time.Since(refused), left)
+			return
+		case asked.Sub(refused) > left+3*time.Second:
+			t.Fatalf("refused %v after the first refusal, with %v left then: %v for %v", asked.Sub(refused), left, r.Status, r.Left)
+		}
+		time.Sleep(every)
+	}
+}
+
+// TestExtensionByANewcomerRestartsTheCount has a client that has never seen the lock
+// extend it, after another one has observed it for most of its time.
+func TestExtensionByANewcomerRestartsTheCount(t *testing.T) {
+	t.Parallel()
+	at, prefix := hosts(t, "one"), "newcomer/"+rand.Text()
+	const ttl = 2 * time.Second
+	a, b, c := open(t, at, prefix), open(t, at, prefix), open(t, at, prefix)
+	do(t, a, acquire("job", "one", ttl))
+	do(t, b, node.Request{Op: node.OpInspect, Name: "job"})
+	time.Sleep(ttl * 7 / 10)
+	sent := time.Now()
+	if r := do(t, c, node.Request{Op: node.OpExtend, Name: "job", Value: "one", TTL: ttl}); r.Status != node.Granted {
+		t.Skipf("the machine is too slow: %v", r.Status)
+	}
+	for time.Since(sent) < 2*ttl {
+		if r := do(t, b, acquire("job", "two", ttl)); r.Status == node.Granted {
+			if took := time.Since(sent); took < ttl {
+				t.Errorf("granted %v after an extension for %v", took, ttl)
+			}
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("not granted %v after an extension for %v", time.Since(sent), ttl)
+}
+
+// judge sees who holds a lock, and tokens.
+type judge struct {
+	t      testing.TB
+	mu     sync.Mutex // guards all fields below
+	until  map[string]time.Time
+	last   redlatch.Token
+	leases int
+}
+
+func (j *judge) acquired(who string, l *redlatch.Lease) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for other, until := range j.until {
+		if other != who && time.Now().Before(until) {
+			j.t.Errorf("two holders: %s, and %s for another %v", who, other, time.Until(until))
+		}
+	}
+	if l.Token() <= j.last {
+		j.t.Errorf("token %d after %d", l.Token(), j.last)
+	}
+	j.last = l.Token()
+	j.leases++
+	j.until[who] = l.Deadline()
+}
+
+func (j *judge) holds(who string, until time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.until[who] = until
+}
+
+// contend has clients contend for one lock until the context ends.
+func contend(ctx context.Context, t *testing.T, at, prefix string, clients int) *judge {
+	j := &judge{t: t, until: map[string]time.Time{}}
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			who := fmt.Sprint("client ", i)
+			c, err := redlatch.New([]redlatch.Node{open(t, at, prefix)}, &redlatch.Options{NoHandOver: true, Cluster: redlatch.Cluster{MaxTTL: 5 * time.Second, TokenWindow: time.Second}})
+			check.Must(t, err)
+			defer c.Close()
+			for ctx.Err() == nil {
+				l, err := c.Lock(ctx, "job", &redlatch.LockOptions{TTL: 3 * time.Second})
+				if err != nil {
+					time.Sleep(20 * time.Millisecond)
+					continue
+				}
+				j.acquired(who, l)
+				for range 10 {
+					time.Sleep(20 * time.Millisecond)
+					if l.Err() != nil {
+						break
+					}
+					j.holds(who, l.Deadline())
+				}
+				j.holds(who, time.Time{})
+				_ = l.Release(context.WithoutCancel(ctx)) // it may be lost
+			}
+		})
+	}
+	t.Cleanup(all.Wait)
+	go func() { all.Wait() }()
+	<-ctx.Done()
+	all.Wait()
+	return j
+}
+
+// leader returns which member is the leader.
+func leader(t testing.TB, members []*servertest.Database) int {
+	t.Helper()
+	for range 100 {
+		for i, m := range members {
+			c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Addr()}, DialTimeout: time.Second, Logger: zap.NewNop()})
+			check.Must(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			s, err := c.Status(ctx, m.Addr())
+			cancel()
+			c.Close()
+			if err == nil && s.Leader == s.Header.MemberId {
+				return i
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatal("there is no leader")
+	return 0
+}
+
+func addresses(members []*servertest.Database) string {
+	var all []string
+	for _, m := range members {
+		all = append(all, m.Addr())
+	}
+	return strings.Join(all, "+")
+}
+
+// own starts a cluster for one test.
+func own(t testing.TB, n int) []*servertest.Database {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs etcd, and -short starts no servers")
+	}
+	members, err := start(n)
+	t.Cleanup(func() {
+		for _, m := range members {
+			m.Stop()
+		}
+	})
+	check.Must(t, err)
+	return members
+}
+
+// TestLeadersThatStopAndComeBackMakeNoSecondHolder stops leaders, and has them go on
+// with requests in their sockets, and kills some, while clients contend.
+func TestLeadersThatStopAndComeBackMakeNoSecondHolder(t *testing.T) {
+	t.Parallel()
+	members := own(t, 3)
+	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	defer cancel()
+	rounds := 0
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		time.Sleep(6 * time.Second) // the quarantine
+		for ; ctx.Err() == nil; rounds++ {
+			m := members[leader(t, members)]
+			if rounds%4 == 3 {
+				m.Kill()
+				time.Sleep(2 * time.Second)
+				check.Must(t, m.Start())
+			} else {
+				check.Must(t, m.Freeze())
+				time.Sleep(2500 * time.Millisecond)
+				check.Must(t, m.Thaw())
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+	}()
+	j := contend(ctx, t, addresses(members), "storm", 4)
+	<-ended
+	t.Logf("%d leases, %d leaders that stopped", j.leases, rounds)
+	if j.leases < 5 || rounds < 3 {
+		t.Errorf("%d leases, %d leaders that stopped: the test shows too little", j.leases, rounds)
+	}
+}
+
+// TestErrorsOfAClusterWithoutALeader kills two members of three.
+func TestErrorsOfAClusterWithoutALeader(t *testing.T) {
+	t.Parallel()
+	members := own(t, 3)
+	n := open(t, members[0].Addr(), "job")
+	if r := do(t, n, acquire("job", "one", time.Minute)); r.Status != node.Granted {
+		t.Fatal(r.Status)
+	}
+	members[1].Kill()
+	members[2].Kill()
+	var err error
+	for range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err = n.Do(ctx, acquire("job", "two", time.Minute))
+		cancel()
+		if errors.Is(err, etcd.ErrNoLeader) {
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Errorf("the error is %v", err)
+}
+
+// TestErrorsOfUsers switches authentication on.
+func TestErrorsOfUsers(t *testing.T) {
+	t.Parallel()
+	members := own(t, 1)
+	at := members[0].Addr()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	check.Must(t, err)
+	defer c.Close()
+	ctx := t.Context()
+	for _, role := range []string{"root", "locks", "others"} {
+		_, err = c.RoleAdd(ctx, role)
+		check.Must(t, err)
+		_, err = c.UserAdd(ctx, role, "secret")
+		check.Must(t, err)
+		_, err = c.UserGrantRole(ctx, role, role)
+		check.Must(t, err)
+	}
+	_, err = c.RoleGrantPermission(ctx, "locks", "locks/", clientv3.GetPrefixRangeEnd("locks/"), clientv3.PermissionType(clientv3.PermReadWrite))
+	check.Must(t, err)
+	_, err = c.AuthEnable(ctx)
+	check.Must(t, err)
+	for _, test := range []struct {
+		address string
+		works   bool
+	}{
+		{"etcd://locks:secret@" + at + "/locks", true},
+		{"etcd://locks:wrong@" + at + "/locks", false},
+		{"etcd://others:secret@" + at + "/locks", false},
+		{"etcd://" + at + "/locks", false},
+	} {
+		n, err := etcd.Open(test.address, nil)
+		check.Must(t, err)
+		_, err = n.Do(ctx, acquire("job", rand.Text(), time.Second))
+		if test.works != (err == nil) || !test.works && !errors.Is(err, etcd.ErrAuth) || err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", test.address, err)
+		}
+		if !test.works && !errors.Is(err, node.ErrUnsent) {
+			t.Errorf("%s: it is not said that nothing was done: %v", test.address, err)
+		}
+		n.Close()
+	}
+}
+
+// TestCompactionAndDefragmentationDisturbNobody compacts all revisions while a lock is
+// held and waited for.
+func TestCompactionAndDefragmentationDisturbNobody(t *testing.T) {
+	t.Parallel()
+	members := own(t, 1)
+	at := members[0].Addr()
+	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	check.Must(t, err)
+	defer admin.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if r, err := admin.Get(ctx, "x"); err == nil {
+				_, _ = admin.Compact(ctx, r.Header.Revision, clientv3.WithCompactPhysical())
+				_, _ = admin.Defragment(ctx, at)
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}()
+	j := contend(ctx, t, at, "compacted", 3)
+	if t.Logf("%d leases", j.leases); j.leases < 5 {
+		t.Errorf("%d leases: the test shows too little", j.leases)
+	}
+}
+
+// TestKeysThatWereRemovedShow removes all keys, as etcdctl del --prefix does.
+func TestKeysThatWereRemovedShow(t *testing.T) {
+	t.Parallel()
+	at, prefix := hosts(t, "one"), "removed-"+rand.Text()
+	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	check.Must(t, err)
+	defer admin.Close()
+	n, ctx := open(t, at, prefix), t.Context()
+	before, _, err := n.Identity(ctx)
+	check.Must(t, err)
+	for _, key := range []string{"/", "/id", "/floor", "/v"} {
+		_, err = admin.Delete(ctx, prefix+key, clientv3.WithPrefix())
+		check.Must(t, err)
+		after, _, err := n.Identity(ctx)
+		check.Must(t, err)
+		if after == before {
+			t.Errorf("after %s was removed the identity is the same", key)
+		}
+		before = after
+	}
+}
