@@ -68,6 +68,7 @@ func Open(address string) (Node, error) {
 var stores = map[string]string{
 	"postgres": "store/postgres", "postgresql": "store/postgres",
 	"mysql": "store/mysql", "mariadb": "store/mysql",
+	"etcd": "store/etcd", "etcds": "store/etcd",
 	"sqlite":         "store/sqlite",
 	"redis+sentinel": "store/redis/rueidis", "rediss+sentinel": "store/redis/rueidis",
 	"redis+cluster": "store/redis/rueidis", "rediss+cluster": "store/redis/rueidis",
@@ -78,5 +79,5 @@ func unknown(scheme string) error {
 		return &ConfigError{Field: "address", Value: scheme + ":…", Bound: fmt.Sprintf(
 			"of a store that is imported: add import _ \"github.com/redlatch/redlatch/%s\"", pkg)}
 	}
-	return &ConfigError{Field: "address", Value: scheme, Bound: "an address such as redis://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE or sqlite:FILE"}
+	return &ConfigError{Field: "address", Value: scheme, Bound: "an address such as redis://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, etcd://HOST or sqlite:FILE"}
 }

@@ -101,6 +101,14 @@ for notifications. MySQL takes tls (true or skip-verify) and socket.
   mysql://locks@db.example.com/app?tls=true
   mysql://locks@/app?socket=/run/mysqld/mysqld.sock
 
+An etcd cluster is one node: some of its members (default port 2379), separated by a
+plus, and what the keys begin with (default redlatch). With TLS: etcds, with the same
+parameters as rediss. poll=true watches nothing.
+
+  etcd://e1.example.com+e2.example.com+e3.example.com
+  etcd://locks@e1:2379+e2:2379+e3:2379/ops
+  etcds://e1+e2+e3?tls_ca=/etc/redlatch/ca.pem
+
 A file on this machine. A lock in it excludes only processes of this machine. Without
 an address locks are in a file of this user, and a line on stderr says so; the address
 local selects this file explicitly.

@@ -14,6 +14,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/node"
+	_ "github.com/redlatch/redlatch/store/etcd"
 	_ "github.com/redlatch/redlatch/store/mysql"
 	_ "github.com/redlatch/redlatch/store/postgres"
 	"github.com/redlatch/redlatch/store/redis"
@@ -29,7 +30,7 @@ const nodesVariable = "REDLATCH_NODES"
 // none.
 const membershipVariable = "REDLATCH_MEMBERSHIP"
 
-const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST, postgres://HOST/DATABASE, mysql://HOST/DATABASE or sqlite:FILE"
+const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST, postgres://HOST/DATABASE, mysql://HOST/DATABASE, etcd://HOST+HOST or sqlite:FILE"
 
 // nodeFlags say which nodes are used.
 type nodeFlags struct {
@@ -179,12 +180,14 @@ const (
 	sqliteKind   = "sqlite"
 	postgresKind = "postgres"
 	mysqlKind    = "mysql"
+	etcdKind     = "etcd"
 )
 
 // kinds are the kinds of nodes by the schemes of their addresses.
 var kinds = map[string]string{
 	"redis": redisKind, "rediss": redisKind, "sqlite": sqliteKind,
 	"postgres": postgresKind, "postgresql": postgresKind, "mysql": mysqlKind, "mariadb": mysqlKind,
+	"etcd": etcdKind, "etcds": etcdKind,
 }
 
 // kindOf returns the kind of node that an address is for; "" for none.
@@ -242,8 +245,8 @@ func withPassword(address, password string) string {
 	} else if strings.Contains(tail, "@") {
 		return address // a password with a slash in it: the parser rejects it
 	}
-	if strings.Contains(user, ":") {
-		return address
+	if strings.Contains(user, ":") || user == "" && kindOf(address) == etcdKind {
+		return address // etcd has no password without a user
 	}
 	return scheme + "://" + user + url.UserPassword("", password).String() + "@" + hosts + tail
 }

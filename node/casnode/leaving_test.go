@@ -152,6 +152,29 @@ func TestQuarantineEndsWhereNobodyStays(t *testing.T) {
 	}
 }
 
+// TestQuarantineThatOneHasObservedIsOverForAll has a process that stays. Those that come
+// later need not count anew, though the store has no timers.
+func TestQuarantineThatOneHasObservedIsOverForAll(t *testing.T) {
+	guard := node.Guard{Membership: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Second, Quarantine: time.Minute}
+	w := calm(t, false)
+	p := w.start()
+	ask := func(p *proc, name string) node.Status {
+		return w.do(p, node.Request{Op: node.OpAcquire, Name: name, Value: "one", TTL: time.Second, Guard: &guard}).Status
+	}
+	if r := w.do(p, node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: &guard}); r.Status != node.Quarantined {
+		t.Fatal(r.Status)
+	}
+	if w.now += 30 * time.Second; ask(w.start(), "a") != node.Quarantined || ask(p, "a") != node.Quarantined {
+		t.Fatal("half of the quarantine is enough")
+	}
+	if w.now += 31 * time.Second; ask(w.start(), "a") != node.Quarantined || ask(p, "a") != node.Granted {
+		t.Fatal("the quarantine is not over for the one that has observed it, or over for another")
+	}
+	if ask(w.start(), "b") != node.Granted {
+		t.Error("the quarantine begins anew for each process")
+	}
+}
+
 // TestTimerCountsOnlyForItsStamp has a lock be extended after a timer was left for it.
 func TestTimerCountsOnlyForItsStamp(t *testing.T) {
 	w := calm(t, true)
@@ -243,6 +266,9 @@ func TestOccurrencesOfManyProcessesDoNotAddUp(t *testing.T) {
 			w.now += test.every
 			if i%100 != 99 {
 				continue
+			}
+			if count := record(node.OpRecords, "").Memory.Count; count > test.most {
+				t.Fatalf("timers %v, every %v: %d records after %d occurrences, want %d at most", test.timed, test.every, count, i+1, test.most)
 			}
 			// Those of the last days are remembered, as far as the number goes.
 			for back := 0; back <= min(i, 500, int(retention/test.every)-1); back += 50 {

@@ -203,15 +203,17 @@ func (n *Node) try(ctx context.Context, req node.Request) (reply node.Reply, don
 	if err != nil {
 		return d.reply, false, n.unsent(err)
 	}
-	n.leaveForTrust(ctx, s, req, d.reply)
 	if d.timer != "" && !n.startTimer(ctx, name, d.timer, d.lasts) {
 		d = d.plain()
 	}
-	if d.row == nil {
-		return d.reply, true, nil
+	done = true
+	if d.row != nil {
+		done, err = n.swap(ctx, s, d)
 	}
-	done, err = n.swap(ctx, s, d)
-	if done && req.Op != node.OpMark {
+	if done && (d.row == nil || req.Op != node.OpMark) {
+		n.trust(ctx, s, req, d.reply)
+	}
+	if done && d.row != nil && req.Op != node.OpMark {
 		n.sweepSometimes(ctx, name, s)
 	}
 	return d.reply, done, err

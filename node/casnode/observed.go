@@ -131,6 +131,12 @@ func (s *Snapshot) marker() (m nodestate.Marker, err error) {
 		return m, nil // a store without a clock may always have the row, too
 	}
 	how, seen := s.sight(&s.Marker, s.up)
+	observed := how.Left
+	how.Left = func(t nodestate.Stamp, says time.Duration) time.Duration {
+		left := observed(t, says)
+		s.overdue = says > 0 && left <= 0
+		return left
+	}
 	if err = m.DecodeSeen(s.Marker.State, how); err == nil {
 		s.by.remember(MarkerName, seen)
 	}

@@ -330,6 +330,8 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 			Old: "	mostRecords = 1000\n", New: "	mostRecords = 1000000\n"}, "TestOccurrencesOfManyProcessesDoNotAddUp"},
 		{mutants.Edit{Name: "no timer is left for records", File: timers,
 			Old: "	recordsLeft = 64\n", New: "	recordsLeft = 1000000\n"}, "TestOccurrencesOfManyProcessesDoNotAddUp"},
+		{mutants.Edit{Name: "the end of a quarantine is not written", File: timers,
+			Old: "	case reply.Status == node.Granted && s.overdue:\n", New: "	case reply.Status == node.Granted && s.overdue && !OFF:\n"}, "TestQuarantineThatOneHasObservedIsOverForAll"},
 		{mutants.Edit{Name: "no timer is left", File: timers,
 			Old: "	if d <= 0 {\n", New: "	if d <= 0 || OFF {\n"}, "TestCallersThatDoNotStayGetALockOfACrashedHolder"},
 		{mutants.Edit{Name: "a fence far ahead raises the floor", File: sweeps,

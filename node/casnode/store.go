@@ -55,6 +55,7 @@ type Snapshot struct {
 	up      time.Duration // when it was read, by the observer's clock
 	since   time.Duration // when its row was first seen as it is
 	scanned bool          // the row is from a Scan
+	overdue bool          // the marker's quarantine is over, and its row does not say so
 }
 
 // Store is a store that can compare and swap. Errors of Read and Scan say that

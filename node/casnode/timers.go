@@ -94,20 +94,31 @@ func (n *Node) dropTimers(ctx context.Context, seen Snapshot, row Row) {
 	}
 }
 
-// leaveForTrust leaves a timer for the quarantine, if the request was refused because
-// of it and there is none.
-func (n *Node) leaveForTrust(ctx context.Context, s Snapshot, req node.Request, reply node.Reply) {
-	if n.timers == nil || s.by == nil || req.Op != node.OpAcquire || reply.Status != node.Quarantined {
+// trust has the marker's row say what this process has observed of the quarantine. If
+// the request was refused because of it, it leaves a timer, unless there is one. If the
+// quarantine is over and the row does not say so, it writes that: another process would
+// begin to count. If it fails, another request will do it.
+func (n *Node) trust(ctx context.Context, s Snapshot, req node.Request, reply node.Reply) {
+	if s.by == nil || req.Op != node.OpAcquire && req.Op != node.OpMark {
 		return
 	}
 	m, err := s.marker()
-	id := crand.Text()[:12]
-	d := m.LeaveForTrust(id, s.Now)
-	if err != nil || d <= 0 || !n.startTimer(ctx, MarkerName, id, d) {
+	if err != nil {
+		return
+	}
+	switch {
+	case reply.Status == node.Quarantined && n.timers != nil && req.Op == node.OpAcquire:
+		id := crand.Text()[:12]
+		d := m.LeaveForTrust(id, s.Now)
+		if d <= 0 || !n.startTimer(ctx, MarkerName, id, d) {
+			return
+		}
+	case reply.Status == node.Granted && s.overdue:
+	default:
 		return
 	}
 	s.Row = s.Marker
 	row := Row{Name: MarkerName}
 	row.State, _ = s.encodeMarker(&m)
-	_, _ = n.swap(ctx, s, decision{row: &row, fresh: map[uint64]time.Duration{}}) // another caller will
+	_, _ = n.swap(ctx, s, decision{row: &row, fresh: map[uint64]time.Duration{}})
 }

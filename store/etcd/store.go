@@ -32,30 +32,58 @@ type store struct {
 	prefix, name string
 	config       *clientv3.Config // nil if the client is the program's
 
-	mu     sync.Mutex // guards client and closed
-	client *clientv3.Client
-	closed bool
+	mu      sync.Mutex // guards all fields below
+	client  *clientv3.Client
+	dialled chan struct{} // closed when the client is made, or was not; nil if nobody makes it
+	failed  error         // why it was not
+	closed  bool
 }
 
 func (s *store) String() string { return s.name }
 
-// connect returns the client. The first call makes it: with a password, that asks the
-// cluster.
-func (s *store) connect() (*clientv3.Client, error) {
+// connect returns the client. The first call has it made: with a password, that asks
+// the cluster, and does not end with the context.
+func (s *store) connect(ctx context.Context) (*clientv3.Client, error) {
+	s.mu.Lock()
+	client, closed, dialled := s.client, s.closed, s.dialled
+	if client == nil && !closed && dialled == nil {
+		dialled = make(chan struct{})
+		s.dialled = dialled
+		go s.dial(dialled)
+	}
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return nil, errClosed
+	case client != nil:
+		return client, nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-dialled:
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return nil, errClosed
-	case s.client != nil:
-		return s.client, nil
+	if s.client == nil {
+		return nil, fmt.Errorf("%w (%w)", s.failed, node.ErrUnsent)
 	}
+	return s.client, nil
+}
+
+// dial makes the client. If that fails, the next call tries again.
+func (s *store) dial(dialled chan struct{}) {
 	client, err := clientv3.New(*s.config)
-	if err != nil {
-		return nil, explain(err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(dialled)
+	if s.dialled = nil; err == nil && s.closed {
+		client.Close()
+		err = errClosed
 	}
-	s.client = client
-	return client, nil
+	if s.failed = explain(err); err == nil {
+		s.client = client
+	}
 }
 
 // Close closes the client, if it is the node's own.
@@ -92,7 +120,7 @@ func (s *store) timers(name string) string {
 
 // txn executes a transaction.
 func (s *store) txn(ctx context.Context, compare []clientv3.Cmp, ops ...clientv3.Op) (*clientv3.TxnResponse, error) {
-	client, err := s.connect()
+	client, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +321,7 @@ func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnod
 
 // Hear watches the key with the last wakes. Each of its values is an event.
 func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) error {
-	client, err := s.connect()
+	client, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -321,7 +349,7 @@ func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) erro
 // StartTimer starts a timer: a key with a lease that nobody renews. A leader that takes
 // over counts it anew, so it may run for longer.
 func (s *store) StartTimer(ctx context.Context, name, id string, d time.Duration) (bool, error) {
-	client, err := s.connect()
+	client, err := s.connect(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -336,7 +364,7 @@ func (s *store) StartTimer(ctx context.Context, name, id string, d time.Duration
 
 // DropTimers removes timers, and their leases.
 func (s *store) DropTimers(ctx context.Context, name string, ids []string) error {
-	client, err := s.connect()
+	client, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
