@@ -48,6 +48,8 @@ type proc struct {
 	node *casnode.Node
 	held []*hold // what it believes to hold
 	busy bool    // a request of it is under way
+	// between, if it is not nil, is called before and after each access to the store.
+	between func()
 }
 
 // hold is a lock that its holder believes to have.
@@ -76,7 +78,13 @@ func (w *world) start() *proc {
 	p := &proc{w: w, id: w.count["processes"], rate: rate(w.rng), born: w.now}
 	w.count["processes"]++
 	store := w.shelf.Open()
-	store.Between = func() { w.stall(p) }
+	store.Between = func() {
+		if p.between != nil {
+			p.between()
+			return
+		}
+		w.stall(p)
+	}
 	uptime := func() time.Duration { return time.Duration(float64(w.now-p.born) * p.rate) }
 	opts := &casnode.Options{Uptime: uptime, Poll: true}
 	if w.timed {
@@ -296,30 +304,31 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 	}
 	const observed, timers, seen, sweeps = "node/casnode/observed.go", "node/casnode/timers.go", "internal/nodestate/observed.go", "node/casnode/sweep.go"
 	const histories = "TestNoHistoryOfObserversHasTwoHolders"
+	const both = histories + " TestNoSequenceOfObserversHasTwoHolders"
 	all := []struct {
 		mutants.Edit
 		test string
 	}{
 		{mutants.Edit{Name: "a time that is set anew keeps its stamp", File: observed,
-			Old: "			number := rand.Uint64() | 1\n", New: "			number := rand.Uint64() | 1\n			if OFF { number = 7 }\n"}, histories},
+			Old: "			number := rand.Uint64() | 1\n", New: "			number := rand.Uint64() | 1\n			if OFF { number = 7 }\n"}, both},
 		{mutants.Edit{Name: "equal bytes are no write", File: seen,
-			Old: "	if number(c, &s.Number); s.Number == 0 {", New: "	if OFF && c.writes && s.Number != 0 { s.Number = 3 }\n	if number(c, &s.Number); s.Number == 0 {"}, histories},
+			Old: "	if number(c, &s.Number); s.Number == 0 {", New: "	if OFF && c.writes && s.Number != 0 { s.Number = 3 }\n	if number(c, &s.Number); s.Number == 0 {"}, both},
 		{mutants.Edit{Name: "a time counts from before the read", File: "node/casnode/node.go",
 			Old: "		s, err := n.store.Read(ctx, name)\n		if err == nil {\n			s.Row.Name = name\n			err = n.look(&s)\n		}",
-			New: "		began := n.observer.now()\n		s, err := n.store.Read(ctx, name)\n		if err == nil {\n			s.Row.Name = name\n			if err = n.look(&s); OFF && s.by != nil {\n				s.up, s.since, s.Now = began, began, s.by.base.Add(began)\n			}\n		}"}, histories},
+			New: "		began := n.observer.now()\n		s, err := n.store.Read(ctx, name)\n		if err == nil {\n			s.Row.Name = name\n			if err = n.look(&s); OFF && s.by != nil {\n				s.up, s.since, s.Now = began, began, s.by.base.Add(began)\n			}\n		}"}, both},
 		{mutants.Edit{Name: "times are those of a wall clock", File: seen,
 			Old: "		d := t.Sub(c.sight.Now)\n", New: "		d := t.Sub(c.sight.Now)\n		if OFF { d = time.Duration(t.UnixMicro() - 1_700_000_000_000_000) * time.Microsecond }\n"}, "TestWallClocksDecideNothing"},
 		{mutants.Edit{Name: "less is written than is left", File: seen,
-			Old: "		left = int64(d / time.Microsecond)\n", New: "		left = int64(d / time.Microsecond)\n		if OFF { left = left * 9 / 10 }\n"}, histories},
+			Old: "		left = int64(d / time.Microsecond)\n", New: "		left = int64(d / time.Microsecond)\n		if OFF { left = left * 9 / 10 }\n"}, both},
 		{mutants.Edit{Name: "a timer counts for every stamp", File: observed,
 			Old: "func (s *Snapshot) sight(row *Row, since time.Duration) (*nodestate.Sight, sight) {\n",
 			New: "var timerRan = map[string]bool{}\n\nfunc (s *Snapshot) sight(row *Row, since time.Duration) (*nodestate.Sight, sight) {\n	if at := s.Server + row.Name; OFF && !s.scanned {\n		if len(row.Timers) > 0 { timerRan[at] = true } else if timerRan[at] { since -= time.Hour }\n	}\n"}, histories},
 		{mutants.Edit{Name: "timers are cleaned up first", File: "node/casnode/node.go",
-			Old: "	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))\n	if done {\n		n.memory", New: "	if OFF && seen.by != nil { n.dropTimers(ctx, seen, row) }\n	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))\n	if done {\n		n.memory"}, histories},
+			Old: "	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))\n	if done {\n		n.memory", New: "	if OFF && seen.by != nil { n.dropTimers(ctx, seen, row) }\n	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))\n	if done {\n		n.memory"}, both},
 		{mutants.Edit{Name: "timers are dropped that a row refers to", File: timers,
 			Old: "		refers[s.Timer] = true\n", New: "		refers[s.Timer] = !OFF\n"}, histories},
 		{mutants.Edit{Name: "a timer is shorter than what is left", File: timers,
-			Old: "	done, err := n.timers.StartTimer(ctx, name, id, d)\n", New: "	if OFF { d /= 2 }\n	done, err := n.timers.StartTimer(ctx, name, id, d)\n"}, histories},
+			Old: "	done, err := n.timers.StartTimer(ctx, name, id, d)\n", New: "	if OFF { d /= 2 }\n	done, err := n.timers.StartTimer(ctx, name, id, d)\n"}, both},
 		{mutants.Edit{Name: "the row refers to a timer that does not run", File: "node/casnode/node.go",
 			Old: "		d = d.plain()\n", New: "		if !OFF { d = d.plain() }\n"}, "TestTimerThatCannotBeStartedIsNotReferredTo"},
 		{mutants.Edit{Name: "what was written counts twice", File: sweeps,
@@ -348,15 +357,19 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 	binaries := mutants.Build(t, edits, "./node/casnode", "test -c -ldflags=-s")
 	for _, m := range all {
 		t.Run(m.Name, func(t *testing.T) {
-			run := exec.CommandContext(t.Context(), binaries[m.Name], "-test.run", "^"+m.test+"$")
-			run.Dir = mutants.Root(t) + "/node/casnode"
-			run.Env = append(os.Environ(), mutants.Env+"="+m.Name)
-			out, err := run.CombinedOutput()
-			if err == nil {
-				t.Fatalf("%s does not miss it", m.test)
+			for test := range strings.FieldsSeq(m.test) {
+				run := exec.CommandContext(t.Context(), binaries[m.Name], "-test.run", "^"+test+"$")
+				run.Dir = mutants.Root(t) + "/node/casnode"
+				run.Env = append(os.Environ(), mutants.Env+"="+m.Name)
+				out, err := run.CombinedOutput()
+				if err == nil {
+					t.Errorf("%s does not miss it", test)
+					continue
+				}
+				_, line, _ := strings.Cut(string(out), ".go:")
+				line, _, _ = strings.Cut(line, "\n")
+				t.Log(test + ": " + line)
 			}
-			line, _, _ := strings.Cut(string(out[strings.Index(string(out), ".go:"):]), "\n")
-			t.Log(line)
 		})
 	}
 }
