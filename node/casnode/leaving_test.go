@@ -54,16 +54,16 @@ func TestWallClocksDecideNothing(t *testing.T) {
 	a := w.start()
 	w.now += time.Hour
 	b := w.start()
-	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", time.Second))
-	w.expect(node.Held, w.ask(b, node.OpAcquire, "two", time.Second))
-	w.now += 500 * time.Millisecond
-	w.expect(node.Held, w.ask(b, node.OpAcquire, "two", time.Second))
-	w.now += 600 * time.Millisecond
-	w.expect(node.Granted, w.ask(b, node.OpAcquire, "two", time.Second))
-	w.now += 1100 * time.Millisecond
-	w.expect(node.Held, w.ask(a, node.OpAcquire, "three", time.Second)) // it has not seen it before
-	w.now += 1100 * time.Millisecond
-	w.expect(node.Granted, w.ask(a, node.OpAcquire, "three", time.Second))
+	for i, p := range []struct{ holder, other *proc }{{b, a}, {a, b}} { // an hour behind, and ahead
+		one, two := fmt.Sprint("one ", i), fmt.Sprint("two ", i)
+		w.expect(node.Granted, w.ask(p.holder, node.OpAcquire, one, time.Second))
+		w.expect(node.Held, w.ask(p.other, node.OpAcquire, two, time.Second))
+		w.now += 500 * time.Millisecond
+		w.expect(node.Held, w.ask(p.other, node.OpAcquire, two, time.Second))
+		w.now += 600 * time.Millisecond
+		w.expect(node.Granted, w.ask(p.other, node.OpAcquire, two, time.Second))
+		w.expect(node.Granted, w.ask(p.other, node.OpRelease, two, 0))
+	}
 }
 
 // TestCallersThatDoNotStayGetALockOfACrashedHolder has a process for each try. One of

@@ -304,7 +304,8 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 	}
 	const observed, timers, seen, sweeps = "node/casnode/observed.go", "node/casnode/timers.go", "internal/nodestate/observed.go", "node/casnode/sweep.go"
 	const histories = "TestNoHistoryOfObserversHasTwoHolders"
-	const both = histories + " TestNoSequenceOfObserversHasTwoHolders"
+	const sequences = "TestNoSequenceOfObserversHasTwoHolders"
+	const both = histories + " " + sequences
 	all := []struct {
 		mutants.Edit
 		test string
@@ -317,14 +318,15 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 			Old: "		s, err := n.store.Read(ctx, name)\n		if err == nil {\n			s.Row.Name = name\n			err = n.look(&s)\n		}",
 			New: "		began := n.observer.now()\n		s, err := n.store.Read(ctx, name)\n		if err == nil {\n			s.Row.Name = name\n			if err = n.look(&s); OFF && s.by != nil {\n				s.up, s.since, s.Now = began, began, s.by.base.Add(began)\n			}\n		}"}, both},
 		{mutants.Edit{Name: "times are those of a wall clock", File: seen,
-			Old: "		d := t.Sub(c.sight.Now)\n", New: "		d := t.Sub(c.sight.Now)\n		if OFF { d = time.Duration(t.UnixMicro() - 1_700_000_000_000_000) * time.Microsecond }\n"}, "TestWallClocksDecideNothing"},
+			Old: "	number(c, &left)\n	c.text(&s.Timer)\n",
+			New: "	shows := c.sight.Now.UnixMicro()\n	if OFF && c.writes { left += shows }\n	number(c, &left)\n	if OFF && !c.writes { left -= shows }\n	c.text(&s.Timer)\n"}, "TestWallClocksDecideNothing"},
 		{mutants.Edit{Name: "less is written than is left", File: seen,
 			Old: "		left = int64(d / time.Microsecond)\n", New: "		left = int64(d / time.Microsecond)\n		if OFF { left = left * 9 / 10 }\n"}, both},
 		{mutants.Edit{Name: "a timer counts for every stamp", File: observed,
 			Old: "func (s *Snapshot) sight(row *Row, since time.Duration) (*nodestate.Sight, sight) {\n",
 			New: "var timerRan = map[string]bool{}\n\nfunc (s *Snapshot) sight(row *Row, since time.Duration) (*nodestate.Sight, sight) {\n	if at := s.Server + row.Name; OFF && !s.scanned {\n		if len(row.Timers) > 0 { timerRan[at] = true } else if timerRan[at] { since -= time.Hour }\n	}\n"}, histories},
 		{mutants.Edit{Name: "timers are cleaned up first", File: "node/casnode/node.go",
-			Old: "	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))\n	if done {\n		n.memory", New: "	if OFF && seen.by != nil { n.dropTimers(ctx, seen, row) }\n	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))\n	if done {\n		n.memory"}, both},
+			Old: "	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))\n	if done {\n		n.memory", New: "	if OFF && seen.by != nil { n.dropTimers(ctx, seen, row) }\n	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))\n	if done {\n		n.memory"}, sequences},
 		{mutants.Edit{Name: "timers are dropped that a row refers to", File: timers,
 			Old: "		refers[s.Timer] = true\n", New: "		refers[s.Timer] = !OFF\n"}, histories},
 		{mutants.Edit{Name: "a timer is shorter than what is left", File: timers,

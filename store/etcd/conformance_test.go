@@ -61,8 +61,8 @@ func hosts(t testing.TB, which string) string {
 }
 
 // start starts the members of a cluster together.
-func start(n int) ([]*servertest.Database, error) {
-	members, err := servertest.NewEtcd(n)
+func start(n int, flags ...string) ([]*servertest.Database, error) {
+	members, err := servertest.NewEtcd(n, flags...)
 	if err != nil {
 		return nil, err
 	}

@@ -194,12 +194,12 @@ func addresses(members []*servertest.Database) string {
 }
 
 // own starts a cluster for one test.
-func own(t testing.TB, n int) []*servertest.Database {
+func own(t testing.TB, n int, flags ...string) []*servertest.Database {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it needs etcd, and -short starts no servers")
 	}
-	members, err := start(n)
+	members, err := start(n, flags...)
 	t.Cleanup(func() {
 		for _, m := range members {
 			m.Stop()
@@ -354,5 +354,100 @@ func TestKeysThatWereRemovedShow(t *testing.T) {
 			t.Errorf("after %s was removed the identity is the same", key)
 		}
 		before = after
+	}
+}
+
+// TestErrorsOfAFullDatabase fills the database up to its quota. Nothing is granted, and
+// nothing was done; locks can still be looked at.
+func TestErrorsOfAFullDatabase(t *testing.T) {
+	t.Parallel()
+	at := own(t, 1, "--quota-backend-bytes", "1048576")[0].Addr()
+	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	check.Must(t, err)
+	defer admin.Close()
+	n, ctx := open(t, at, "full"), t.Context()
+	if r := do(t, n, acquire("job", "one", time.Minute)); r.Status != node.Granted {
+		t.Fatal(r.Status)
+	}
+	for i := range 100 {
+		if _, err = admin.Put(ctx, fmt.Sprint("filler ", i), strings.Repeat("x", 100_000)); err != nil {
+			break
+		}
+	}
+	if _, err = n.Do(ctx, acquire("other", "one", time.Minute)); !errors.Is(err, etcd.ErrNoSpace) || !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("an acquire: %v", err)
+	}
+	if r := do(t, n, node.Request{Op: node.OpInspect, Name: "job"}); r.Status != node.Held {
+		t.Errorf("an inspection: %v", r.Status)
+	}
+}
+
+// TestMemberThatIsRemovedIsNotMissed removes the leader of three members: the others go
+// on.
+func TestMemberThatIsRemovedIsNotMissed(t *testing.T) {
+	t.Parallel()
+	members := own(t, 3)
+	at := members[leader(t, members)].Addr()
+	n, ctx := open(t, addresses(members), "job"), t.Context()
+	if r := do(t, n, acquire("job", "one", time.Minute)); r.Status != node.Granted {
+		t.Fatal(r.Status)
+	}
+	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	check.Must(t, err)
+	defer admin.Close()
+	s, err := admin.Status(ctx, at)
+	check.Must(t, err)
+	for range 100 { // members that have just met are not removed
+		if _, err = admin.MemberRemove(ctx, s.Header.MemberId); err == nil {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	check.Must(t, err)
+	alone := open(t, at, "job")
+	for range 100 {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		r, err := n.Do(ctx, node.Request{Op: node.OpExtend, Name: "job", Value: "one", TTL: time.Minute})
+		cancel()
+		if err == nil {
+			if r.Status != node.Granted {
+				t.Errorf("an extension: %v", r.Status)
+			}
+			short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			if _, err := alone.Do(short, acquire("job", "two", time.Minute)); err == nil {
+				t.Error("the member that was removed answers")
+			} else {
+				t.Log("the member that was removed alone:", err)
+			}
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Error("the others do not go on")
+}
+
+// TestSecureConnections has a server with a certificate of its own.
+func TestSecureConnections(t *testing.T) {
+	t.Parallel()
+	cert, key := certificate(t)
+	at := own(t, 1, "SECURE-CLIENTS="+cert+","+key)[0].Addr()
+	ask := func(address string) error {
+		n, err := etcd.Open(address, nil)
+		check.Must(t, err)
+		defer n.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err = n.Do(ctx, acquire("job", rand.Text(), time.Second))
+		return err
+	}
+	if err := ask("etcds://" + at + "/locks?tls_ca=" + cert); err != nil {
+		t.Errorf("with the certificate: %v", err)
+	}
+	if err := ask("etcds://" + at + "/locks"); err == nil {
+		t.Error("a certificate that nobody signed is trusted")
+	}
+	if err := ask("etcd://" + at + "/locks"); err == nil {
+		t.Error("it works without TLS")
 	}
 }

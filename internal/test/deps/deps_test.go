@@ -67,7 +67,7 @@ func imports(t *testing.T, path string) map[string]bool {
 
 func TestNodesKnowTheContractAlone(t *testing.T) {
 	const core, contract = "github.com/redlatch/redlatch", "github.com/redlatch/redlatch/node"
-	for _, path := range []string{"./internal/nodestate", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/redis", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./node/nodetest", "./fence"} {
+	for _, path := range []string{"./internal/nodestate", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/etcd", "./store/redis", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./node/nodetest", "./fence"} {
 		switch brings := imports(t, path); {
 		case brings[core]:
 			t.Errorf("%s brings package redlatch", path)
@@ -132,7 +132,7 @@ func TestLayersImportDownwards(t *testing.T) {
 // TestWhatShipsImportsNoTestMachinery looks at everything that a user builds:
 // the library, the stores and the command.
 func TestWhatShipsImportsNoTestMachinery(t *testing.T) {
-	for _, path := range []string{".", "./admin", "./ui", "./fence", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./cmd/redlatch"} {
+	for _, path := range []string{".", "./admin", "./ui", "./fence", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/etcd", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./cmd/redlatch"} {
 		for p := range imports(t, path) {
 			if strings.Contains(p, "/internal/test") {
 				t.Errorf("%s brings %s", path, p)

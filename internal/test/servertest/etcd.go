@@ -16,8 +16,9 @@ import (
 
 // NewEtcd returns the members of a cluster with etcd's default settings: it writes
 // to disk before it answers. A member is ready when most of them run, so they are
-// started at once.
-func NewEtcd(members int) ([]*Database, error) {
+// started at once. Flags are for all of them; SECURE-CLIENTS=CERT,KEY has clients use
+// TLS.
+func NewEtcd(members int, flags ...string) ([]*Database, error) {
 	all, cluster := make([]*Database, members), make([]string, members)
 	for i := range all {
 		port, err := redisproc.FreePort()
@@ -34,11 +35,17 @@ func NewEtcd(members int) ([]*Database, error) {
 				return errors.New("etcd is missing: install the system's package (apt-get install etcd-server), or run make deps")
 			}
 			s.run = func() []string {
-				client := "http://" + s.Addr()
-				return []string{program, "--name", name, "--data-dir", filepath.Join(s.dir, "data"),
+				client, more := "http://"+s.Addr(), flags
+				if len(flags) > 0 {
+					if files, secure := strings.CutPrefix(flags[0], "SECURE-CLIENTS="); secure {
+						cert, key, _ := strings.Cut(files, ",")
+						client, more = "https://"+s.Addr(), append([]string{"--cert-file", cert, "--key-file", key}, flags[1:]...)
+					}
+				}
+				return append([]string{program, "--name", name, "--data-dir", filepath.Join(s.dir, "data"),
 					"--listen-client-urls", client, "--advertise-client-urls", client,
 					"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-					"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-token", cluster[0]}
+					"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-token", cluster[0]}, more...)
 			}
 			return nil
 		}
