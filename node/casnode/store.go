@@ -132,8 +132,8 @@ type Hearer interface {
 // to it, nobody renews it, and it is removed after the row has ceased to refer to it.
 // A timer that runs for too long is safe, one that ends early is not.
 type Timers interface {
-	// StartTimer starts a timer of a row, under an id of letters and digits. It runs
-	// for d at least, from some moment after the call began. It returns false if the
+	// StartTimer starts a timer of a row that there is, under an id of letters and
+	// digits. It runs for d at least, from some moment after the call began. It returns false if the
 	// store cannot count for so long. After an error it may run or not.
 	StartTimer(ctx context.Context, name, id string, d time.Duration) (bool, error)
 	// DropTimers removes timers of a row, as far as they still run.
