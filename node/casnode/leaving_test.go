@@ -238,53 +238,80 @@ func TestTimerThatCannotBeStartedIsNotReferredTo(t *testing.T) {
 	}
 }
 
-// TestOccurrencesOfManyProcessesDoNotAddUp has 10,000 occurrences completed, each by a
-// process that ends. With timers the records end in time; without, they are limited in
-// number.
-func TestOccurrencesOfManyProcessesDoNotAddUp(t *testing.T) {
-	const retention = 7 * 24 * time.Hour
-	for _, test := range []struct {
-		timed bool
-		every time.Duration
-		many  int // occurrences
-		most  int // records
-	}{{true, 12 * time.Hour, 10_000, 14 + 2*64 + 1}, {false, time.Hour, 1_100, 1000}} {
-		w := calm(t, test.timed)
-		record := func(op node.Op, occurrence string) node.Reply {
-			r, err := w.start().node.Do(t.Context(), node.Request{Op: op, Name: "job", Occurrence: occurrence, Retention: retention})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return r
-		}
-		name := func(i int) string { return fmt.Sprintf("occurrence %06d", i) }
-		for i := range test.many {
-			if r := record(node.OpCheck, name(i)); r.Status != node.Absent {
-				t.Fatalf("occurrence %d: %v", i, r.Status)
-			}
-			record(node.OpComplete, name(i))
-			w.now += test.every
-			if i%100 != 99 {
-				continue
-			}
-			if count := record(node.OpRecords, "").Memory.Count; count > test.most {
-				t.Fatalf("timers %v, every %v: %d records after %d occurrences, want %d at most", test.timed, test.every, count, i+1, test.most)
-			}
-			// Those of the last days are remembered, as far as the number goes.
-			for back := 0; back <= min(i, 500, int(retention/test.every)-1); back += 50 {
-				if r := record(node.OpCheck, name(i-back)); r.Status != node.Granted {
-					t.Fatalf("timers %v, every %v: occurrence %d is forgotten after %d others", test.timed, test.every, i-back, back)
-				}
-			}
-		}
-		w.procs = nil
-		count := record(node.OpRecords, "").Memory.Count
-		_, size := w.shelf.Rows()
-		t.Logf("timers %v, every %v: %d records, %d bytes, %d timers run", test.timed, test.every, count, size, w.shelf.Running())
-		if count > test.most || size > 60*test.most {
-			t.Errorf("timers %v, every %v: %d records, a row of %d bytes; want %d records at most", test.timed, test.every, count, size, test.most)
+// occurrences is a world of processes that complete an occurrence each, and end.
+type occurrences struct{ *world }
+
+func (w occurrences) name(i int) string { return fmt.Sprintf("occurrence %06d", i) }
+
+// record has a new process send a request about records.
+func (w occurrences) record(op node.Op, occurrence string) node.Reply {
+	w.t.Helper()
+	return w.records(w.start(), node.Request{Op: op, Occurrence: occurrence})
+}
+
+func (w occurrences) records(p *proc, req node.Request) node.Reply {
+	w.t.Helper()
+	w.procs = nil
+	req.Name, req.Retention = "job", 7*24*time.Hour
+	r, err := p.node.Do(w.t.Context(), req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// complete has an occurrence be completed that was not before, and checks that the last
+// ones are remembered, and not too many.
+func (w occurrences) complete(i, remembered, most int) {
+	w.t.Helper()
+	if r := w.record(node.OpCheck, w.name(i)); r.Status != node.Absent {
+		w.t.Fatalf("occurrence %d: %v", i, r.Status)
+	}
+	count := w.record(node.OpComplete, w.name(i)).Memory.Count - 1 // before one is forgotten
+	_, size := w.shelf.Rows()
+	if count > most || size > 60*most {
+		w.t.Fatalf("%d records, a row of %d bytes; want %d records at most", count, size, most)
+	}
+	if i%50 != 0 {
+		return
+	}
+	for back := range min(i, remembered) {
+		if r := w.record(node.OpCheck, w.name(i-back)); r.Status != node.Granted {
+			w.t.Fatalf("occurrence %d is forgotten after %d others", i-back, back)
 		}
 	}
+}
+
+// TestOccurrencesOfManyProcessesEndByTimers has 10,000 occurrences completed, each by a
+// process that ends.
+func TestOccurrencesOfManyProcessesEndByTimers(t *testing.T) {
+	w := occurrences{calm(t, true)}
+	for i := range 10_000 {
+		w.complete(i, 14, 14+2*64+1) // those of seven days, and some for which no timer ran yet
+		w.now += 12 * time.Hour
+	}
+	_, size := w.shelf.Rows()
+	t.Logf("the row has %d bytes; %d timers run", size, w.shelf.Running())
+}
+
+// TestOccurrencesOfManyProcessesAreLimitedInNumber does so without timers, after a
+// thousand.
+func TestOccurrencesOfManyProcessesAreLimitedInNumber(t *testing.T) {
+	w := occurrences{calm(t, false)}
+	p := w.start()
+	adopt := &node.Adoption{Begun: w.records(p, node.Request{Op: node.OpCheck, Occurrence: w.name(0)}).Memory.Begun}
+	for i := range node.MaxRecords {
+		adopt.Records = append(adopt.Records, node.Record{Occurrence: w.name(i), Left: 24*time.Hour + time.Duration(i)*time.Second})
+	}
+	if r := w.records(p, node.Request{Op: node.OpAdopt, Adopt: adopt}); r.Status != node.Granted {
+		t.Fatal(r.Status)
+	}
+	for i := range 60 {
+		w.complete(node.MaxRecords+i, 50, 1000)
+		w.now += time.Hour
+	}
+	_, size := w.shelf.Rows()
+	t.Logf("the row has %d bytes", size)
 }
 
 // TestRowsOfManyNamesAreFewWhereNobodyStays has a process for each of many names.

@@ -2,7 +2,9 @@ package casnode_test
 
 import (
 	"os"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -109,7 +111,11 @@ func (e *explorer) run(steps []int) {
 	}
 }
 
-func TestNoSequenceOfObserversHasTwoHolders(t *testing.T) {
+// A request that is refused waits a moment before it tries again: that takes no time
+// here.
+func TestNoSequenceOfObserversHasTwoHolders(t *testing.T) { synctest.Test(t, exploreAll) }
+
+func exploreAll(t *testing.T) {
 	depth := 4
 	if os.Getenv("REDLATCH_EXPLORE") == "all" {
 		depth = 6
@@ -119,9 +125,12 @@ func TestNoSequenceOfObserversHasTwoHolders(t *testing.T) {
 	}
 	steps, n := make([]int, depth), 0
 	for {
-		explore(t, n%2 == 0, steps)
-		explore(t, n%2 == 1, steps)
-		n++
+		// Only a step in which somebody takes the lock can show that it is wrong.
+		if slices.Contains([]int{2, 6, 8, 9}, steps[depth-1]) {
+			explore(t, false, steps)
+			explore(t, true, steps)
+			n++
+		}
 		i := depth - 1
 		for ; i >= 0 && steps[i] == exploreSteps-1; i-- {
 			steps[i] = 0

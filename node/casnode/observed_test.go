@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -279,7 +280,9 @@ func histories(t testing.TB, count uint64) (from, to uint64) {
 	return from, to
 }
 
-func TestNoHistoryOfObserversHasTwoHolders(t *testing.T) {
+func TestNoHistoryOfObserversHasTwoHolders(t *testing.T) { synctest.Test(t, runHistories) }
+
+func runHistories(t *testing.T) {
 	from, to := histories(t, 300)
 	total := map[string]int{}
 	for seed := from; seed <= to; seed++ {
@@ -338,9 +341,9 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 		{mutants.Edit{Name: "a row that has changed counts from before", File: sweeps,
 			Old: "	if !known || seen.version != s.Row.Version {", New: "	if !known || seen.version != s.Row.Version && !OFF {"}, "TestSweepsRemoveOnlyWhatIsOver"},
 		{mutants.Edit{Name: "records are not limited", File: timers,
-			Old: "	mostRecords = 1000\n", New: "	mostRecords = 1000000\n"}, "TestOccurrencesOfManyProcessesDoNotAddUp"},
+			Old: "	mostRecords = 1000\n", New: "	mostRecords = 1000000\n"}, "TestOccurrencesOfManyProcessesAreLimitedInNumber"},
 		{mutants.Edit{Name: "no timer is left for records", File: timers,
-			Old: "	recordsLeft = 64\n", New: "	recordsLeft = 1000000\n"}, "TestOccurrencesOfManyProcessesDoNotAddUp"},
+			Old: "	recordsLeft = 64\n", New: "	recordsLeft = 1000000\n"}, "TestOccurrencesOfManyProcessesEndByTimers"},
 		{mutants.Edit{Name: "the end of a quarantine is not written", File: timers,
 			Old: "	case reply.Status == node.Granted && s.overdue:\n", New: "	case reply.Status == node.Granted && s.overdue && !OFF:\n"}, "TestQuarantineThatOneHasObservedIsOverForAll"},
 		{mutants.Edit{Name: "no timer is left", File: timers,

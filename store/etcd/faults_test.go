@@ -380,6 +380,35 @@ func TestErrorsOfAFullDatabase(t *testing.T) {
 	if r := do(t, n, node.Request{Op: node.OpInspect, Name: "job"}); r.Status != node.Held {
 		t.Errorf("an inspection: %v", r.Status)
 	}
+	if found := examine(t, n); !strings.Contains(found, "danger space: the database is full") || !strings.Contains(found, "danger rights") {
+		t.Errorf("an examination finds\n%s", found)
+	}
+}
+
+// examine returns what an examination finds.
+func examine(t testing.TB, n *etcd.Node) string {
+	t.Helper()
+	all, err := n.Examine(t.Context(), node.Exam{Name: "examined", Window: time.Minute})
+	check.Must(t, err)
+	var text strings.Builder
+	for _, f := range all {
+		fmt.Fprintf(&text, "%v %s: %s\n", f.Severity, f.Check, f.Found)
+	}
+	return text.String()
+}
+
+func TestExaminationFindsMembersAndTimers(t *testing.T) {
+	t.Parallel()
+	at, prefix := hosts(t, "three"), "examined/"+rand.Text()
+	n := open(t, at, prefix)
+	do(t, n, acquire("job", "one", time.Minute))
+	do(t, n, acquire("job", "two", time.Minute))
+	found := examine(t, n)
+	for _, want := range []string{"fine rights", "fine members: the cluster has 3 members, of which 1 may fail", "fine timers: timers that run, for callers that were refused and left: 1\n"} {
+		if !strings.Contains(found, want) {
+			t.Errorf("it finds\n%swant %s", found, want)
+		}
+	}
 }
 
 // TestMemberThatIsRemovedIsNotMissed removes the leader of three members: the others go
