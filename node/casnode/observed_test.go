@@ -34,7 +34,6 @@ type world struct {
 	procs []*proc
 	depth int
 	holds []*hold
-	last  node.Token
 	count map[string]int
 	story []string
 	base  int64 // the time of day at the beginning, in microseconds

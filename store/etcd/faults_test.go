@@ -480,3 +480,27 @@ func TestSecureConnections(t *testing.T) {
 		t.Error("it works without TLS")
 	}
 }
+
+// TestClientOfTheProgramStaysOpen has two nodes over one client.
+func TestClientOfTheProgramStaysOpen(t *testing.T) {
+	t.Parallel()
+	at, prefix := hosts(t, "one"), "from/"+rand.Text()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://" + at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	check.Must(t, err)
+	defer c.Close()
+	first, err := etcd.From(c, &etcd.Options{Prefix: prefix})
+	check.Must(t, err)
+	second, err := etcd.From(c, &etcd.Options{Prefix: prefix + "/"})
+	check.Must(t, err)
+	if first.String() != second.String() || first.String() != open(t, at, prefix).String() {
+		t.Errorf("the names are %s and %s", first, second)
+	}
+	do(t, first, acquire("job", "one", time.Minute))
+	check.Must(t, first.Close())
+	if r := do(t, second, acquire("job", "two", time.Minute)); r.Status != node.Held {
+		t.Errorf("the other node: %v", r.Status)
+	}
+	if _, err := first.Do(t.Context(), acquire("job", "two", time.Minute)); err == nil {
+		t.Error("a node that is closed answers")
+	}
+}
