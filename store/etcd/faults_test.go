@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/etcd"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -42,6 +44,11 @@ func acquire(name, value string, ttl time.Duration) node.Request {
 // time that was left when the first was refused, and 3 s.
 func TestCrashedHoldersLockIsHadByNewProcesses(t *testing.T) {
 	t.Parallel()
+	hosts(t, "one")
+	stall.Retry(t, 200*time.Millisecond, newProcessesGetIt)
+}
+
+func newProcessesGetIt(t testing.TB) {
 	at, prefix := hosts(t, "one"), "crash/"+rand.Text()
 	const ttl, every = 6 * time.Second, 500 * time.Millisecond
 	began := time.Now()
@@ -75,26 +82,37 @@ func TestCrashedHoldersLockIsHadByNewProcesses(t *testing.T) {
 // extend it, after another one has observed it for most of its time.
 func TestExtensionByANewcomerRestartsTheCount(t *testing.T) {
 	t.Parallel()
-	at, prefix := hosts(t, "one"), "newcomer/"+rand.Text()
+	at := hosts(t, "one")
+	for range 30 { // a busy machine may extend too late
+		if newcomerExtends(t, at, "newcomer/"+rand.Text()) {
+			return
+		}
+	}
+	t.Error("each extension came too late")
+}
+
+// newcomerExtends reports whether the extension came in time.
+func newcomerExtends(t *testing.T, at, prefix string) bool {
 	const ttl = 2 * time.Second
 	a, b, c := open(t, at, prefix), open(t, at, prefix), open(t, at, prefix)
+	do(t, c, node.Request{Op: node.OpInspect, Name: "other"}) // it connects
 	do(t, a, acquire("job", "one", ttl))
 	do(t, b, node.Request{Op: node.OpInspect, Name: "job"})
-	time.Sleep(ttl * 7 / 10)
+	time.Sleep(ttl * 6 / 10)
 	sent := time.Now()
 	if r := do(t, c, node.Request{Op: node.OpExtend, Name: "job", Value: "one", TTL: ttl}); r.Status != node.Granted {
-		t.Skipf("the machine is too slow: %v", r.Status)
+		return false
 	}
-	for time.Since(sent) < 2*ttl {
-		if r := do(t, b, acquire("job", "two", ttl)); r.Status == node.Granted {
-			if took := time.Since(sent); took < ttl {
-				t.Errorf("granted %v after an extension for %v", took, ttl)
-			}
-			return
+	for do(t, b, acquire("job", "two", ttl)).Status != node.Granted {
+		if took := time.Since(sent); took > time.Minute {
+			t.Fatalf("not granted %v after an extension for %v", took, ttl)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Errorf("not granted %v after an extension for %v", time.Since(sent), ttl)
+	if took := time.Since(sent); took < ttl {
+		t.Errorf("granted %v after an extension for %v", took, ttl)
+	}
+	return true
 }
 
 // judge sees who holds a lock, and tokens.
@@ -128,9 +146,23 @@ func (j *judge) holds(who string, until time.Time) {
 	j.until[who] = until
 }
 
-// contend has clients contend for one lock until the context ends.
-func contend(ctx context.Context, t *testing.T, at, prefix string, clients int) *judge {
+// contend has clients contend for one lock until there were so many leases, and enough
+// says so, and returns how many there were.
+func contend(t *testing.T, at, prefix string, clients, leases int, enough func() bool) int {
 	j := &judge{t: t, until: map[string]time.Time{}}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			j.mu.Lock()
+			had := j.leases
+			j.mu.Unlock()
+			if had >= leases && enough() {
+				cancel()
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
@@ -157,20 +189,22 @@ func contend(ctx context.Context, t *testing.T, at, prefix string, clients int) 
 			}
 		})
 	}
-	t.Cleanup(all.Wait)
-	go func() { all.Wait() }()
-	<-ctx.Done()
 	all.Wait()
-	return j
+	if j.leases < leases || !enough() {
+		t.Errorf("%d leases in 5 minutes", j.leases)
+	}
+	return j.leases
 }
 
 // leader returns which member is the leader.
 func leader(t testing.TB, members []*servertest.Database) int {
 	t.Helper()
-	for range 100 {
+	for range 600 {
 		for i, m := range members {
 			c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Addr()}, DialTimeout: time.Second, Logger: zap.NewNop()})
-			check.Must(t, err)
+			if err != nil {
+				continue
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			s, err := c.Status(ctx, m.Addr())
 			cancel()
@@ -181,7 +215,7 @@ func leader(t testing.TB, members []*servertest.Database) int {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatal("there is no leader")
+	t.Error("there is no leader")
 	return 0
 }
 
@@ -214,33 +248,40 @@ func own(t testing.TB, n int, flags ...string) []*servertest.Database {
 func TestLeadersThatStopAndComeBackMakeNoSecondHolder(t *testing.T) {
 	t.Parallel()
 	members := own(t, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
-	defer cancel()
-	rounds := 0
-	ended := make(chan struct{})
+	var rounds atomic.Int32
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		time.Sleep(6 * time.Second) // the quarantine
-		for ; ctx.Err() == nil; rounds++ {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Second):
+			}
 			m := members[leader(t, members)]
-			if rounds%4 == 3 {
+			if rounds.Load()%4 == 3 {
 				m.Kill()
 				time.Sleep(2 * time.Second)
-				check.Must(t, m.Start())
+				if err := m.Start(); err != nil {
+					t.Error(err)
+				}
 			} else {
-				check.Must(t, m.Freeze())
+				if err := m.Freeze(); err != nil {
+					t.Error(err)
+				}
 				time.Sleep(2500 * time.Millisecond)
-				check.Must(t, m.Thaw())
+				if err := m.Thaw(); err != nil {
+					t.Error(err)
+				}
 			}
-			time.Sleep(500 * time.Millisecond)
+			rounds.Add(1)
 		}
 	}()
-	j := contend(ctx, t, addresses(members), "storm", 4)
+	const leases, stops = 12, 8
+	n := contend(t, addresses(members), "storm", 4, leases, func() bool { return rounds.Load() >= stops })
+	close(done)
 	<-ended
-	t.Logf("%d leases, %d leaders that stopped", j.leases, rounds)
-	if j.leases < 5 || rounds < 3 {
-		t.Errorf("%d leases, %d leaders that stopped: the test shows too little", j.leases, rounds)
-	}
+	t.Logf("%d leases, %d leaders that stopped", n, rounds.Load())
 }
 
 // TestErrorsOfAClusterWithoutALeader kills two members of three.
@@ -318,21 +359,22 @@ func TestCompactionAndDefragmentationDisturbNobody(t *testing.T) {
 	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	check.Must(t, err)
 	defer admin.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	var compacted atomic.Int32
 	go func() {
 		for ctx.Err() == nil {
 			if r, err := admin.Get(ctx, "x"); err == nil {
-				_, _ = admin.Compact(ctx, r.Header.Revision, clientv3.WithCompactPhysical())
+				if _, err := admin.Compact(ctx, r.Header.Revision, clientv3.WithCompactPhysical()); err == nil {
+					compacted.Add(1)
+				}
 				_, _ = admin.Defragment(ctx, at)
 			}
 			time.Sleep(200 * time.Millisecond)
 		}
 	}()
-	j := contend(ctx, t, at, "compacted", 3)
-	if t.Logf("%d leases", j.leases); j.leases < 5 {
-		t.Errorf("%d leases: the test shows too little", j.leases)
-	}
+	n := contend(t, at, "compacted", 3, 20, func() bool { return compacted.Load() >= 10 })
+	t.Logf("%d leases, compacted %d times", n, compacted.Load())
 }
 
 // TestKeysThatWereRemovedShow removes all keys, as etcdctl del --prefix does.
