@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
-# of MariaDB and PostgreSQL, PgBouncer, etcd, Prometheus with promtool, Chromium, a C
+# of MariaDB and PostgreSQL, PgBouncer, etcd, ZooKeeper, Prometheus with promtool, Chromium, a C
 # compiler for the race detector, make, bash, git, python3, and on Linux ip,
 # for network namespaces, ps, and systemd-analyze. Does nothing
 # if all are installed. The tests start their own servers.
@@ -14,6 +14,10 @@ has mariadbd || has mysqld || [ -x /usr/sbin/mariadbd ] || need="$need mariadb"
 has postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need="$need postgresql"
 has pgbouncer || [ -x /usr/sbin/pgbouncer ] || need="$need pgbouncer"
 has etcd || need="$need etcd"
+# The tests start it from the files of Debian's package.
+if has apt-get; then
+  [ -e /usr/share/java/zookeeper.jar ] || need="$need zookeeper"
+fi
 has promtool || need="$need prometheus"
 has chromium || has chromium-browser || has google-chrome || has google-chrome-stable || need="$need chromium"
 has make || need="$need make"
