@@ -25,7 +25,7 @@ OURS := ./... ./cmd/...
 
 # The packages whose tests take longest. They begin first: go test begins
 # packages in their order, and takes each once.
-LONGEST := ./store/redis ./cmd/redlatch ./internal/test/sim . ./internal/test/chaos ./store/postgres ./store/mysql ./store/etcd ./node/casnode/... ./fence \
+LONGEST := ./store/redis ./cmd/redlatch ./internal/test/sim . ./internal/test/chaos ./store/zookeeper ./store/postgres ./store/mysql ./store/etcd ./node/casnode/... ./fence \
 	./internal/runner ./adapters/redsync ./adapters/prom ./internal/test/explore ./store/sqlite \
 	./test/interop/former ./test/interop/scenario ./test/interop/wire ./test/interop/service ./test/browser \
 	./internal/test/snippets ./examples/store ./packaging ./test/bench/measure ./node/casnode/casnodetest ./internal/protocol
@@ -42,7 +42,7 @@ build: ## the commands, as bin/redlatch and bin/redlatch-torture
 	$(GO) build -trimpath -o bin/ ./cmd/redlatch ./cmd/redlatch-torture
 
 .PHONY: deps
-deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, Prometheus, Chromium, a C compiler, ip, ps, systemd-analyze
+deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, ZooKeeper, Prometheus, Chromium, a C compiler, ip, ps, systemd-analyze
 	@scripts/install-deps.sh
 
 # Tests of several packages execute the command as users have it. What they build

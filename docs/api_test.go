@@ -16,7 +16,7 @@ import (
 var packages = map[string]string{
 	"redlatch": ".", "admin": "admin", "fence": "fence", "node": "node", "ui": "ui", "casnode": "node/casnode",
 	"direct": "store/redis/direct", "goredis": "store/redis/goredis", "rueidis": "store/redis/rueidis",
-	"etcd": "store/etcd", "memory": "store/memory", "mysql": "store/mysql", "postgres": "store/postgres", "sqlite": "store/sqlite",
+	"etcd": "store/etcd", "memory": "store/memory", "mysql": "store/mysql", "postgres": "store/postgres", "sqlite": "store/sqlite", "zookeeper": "store/zookeeper",
 }
 
 // apiName is package.Name, package.Type.Member or, of the root, Type.Member.

@@ -69,6 +69,7 @@ var stores = map[string]string{
 	"postgres": "store/postgres", "postgresql": "store/postgres",
 	"mysql": "store/mysql", "mariadb": "store/mysql",
 	"etcd": "store/etcd", "etcds": "store/etcd",
+	"zookeeper": "store/zookeeper", "zookeepers": "store/zookeeper",
 	"sqlite":         "store/sqlite",
 	"redis+sentinel": "store/redis/rueidis", "rediss+sentinel": "store/redis/rueidis",
 	"redis+cluster": "store/redis/rueidis", "rediss+cluster": "store/redis/rueidis",
@@ -79,5 +80,5 @@ func unknown(scheme string) error {
 		return &ConfigError{Field: "address", Value: scheme + ":…", Bound: fmt.Sprintf(
 			"of a store that is imported: add import _ \"github.com/redlatch/redlatch/%s\"", pkg)}
 	}
-	return &ConfigError{Field: "address", Value: scheme, Bound: "an address such as redis://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, etcd://HOST or sqlite:FILE"}
+	return &ConfigError{Field: "address", Value: scheme, Bound: "an address such as redis://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, etcd://HOST, zookeeper://HOST or sqlite:FILE"}
 }

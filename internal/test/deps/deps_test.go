@@ -67,7 +67,7 @@ func imports(t *testing.T, path string) map[string]bool {
 
 func TestNodesKnowTheContractAlone(t *testing.T) {
 	const core, contract = "github.com/redlatch/redlatch", "github.com/redlatch/redlatch/node"
-	for _, path := range []string{"./internal/nodestate", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/etcd", "./store/redis", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./node/nodetest", "./fence"} {
+	for _, path := range []string{"./internal/nodestate", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/etcd", "./store/zookeeper", "./store/redis", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./node/nodetest", "./fence"} {
 		switch brings := imports(t, path); {
 		case brings[core]:
 			t.Errorf("%s brings package redlatch", path)
@@ -101,6 +101,7 @@ var layers = []struct{ path, imports string }{
 	{"store/sqlite", "node/casnode node"},
 	{"store/postgres", "internal/sqltable node/casnode node"},
 	{"store/mysql", "internal/sqltable node/casnode node"},
+	{"store/zookeeper", "node/casnode node"},
 	{"internal/sqltable", "node"},
 	{"node/casnode", "internal/nodestate node"},
 	{"fence", "node store/redis"},
@@ -132,7 +133,7 @@ func TestLayersImportDownwards(t *testing.T) {
 // TestWhatShipsImportsNoTestMachinery looks at everything that a user builds:
 // the library, the stores and the command.
 func TestWhatShipsImportsNoTestMachinery(t *testing.T) {
-	for _, path := range []string{".", "./admin", "./ui", "./fence", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/etcd", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./cmd/redlatch"} {
+	for _, path := range []string{".", "./admin", "./ui", "./fence", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/etcd", "./store/zookeeper", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./cmd/redlatch"} {
 		for p := range imports(t, path) {
 			if strings.Contains(p, "/internal/test") {
 				t.Errorf("%s brings %s", path, p)
@@ -155,5 +156,23 @@ func TestSuperviseKnowsNoLocks(t *testing.T) {
 		if strings.HasPrefix(m, "github.com/") {
 			t.Errorf("supervise brings %s", m)
 		}
+	}
+}
+
+// TestTheLibraryRequiresNoClientOfAConsensusStore: those are for modules of their own.
+func TestTheLibraryRequiresNoClientOfAConsensusStore(t *testing.T) {
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"zookeeper", "etcd", "grpc"} {
+			if strings.Contains(string(text), word) {
+				t.Errorf("%s has %s", file, word)
+			}
+		}
+	}
+	if d := deps(t, "./store/zookeeper"); len(d) != 1 || !d["github.com/go-zookeeper/zk"] {
+		t.Errorf("store/zookeeper brings %v", d)
 	}
 }

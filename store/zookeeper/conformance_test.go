@@ -1,0 +1,84 @@
+//go:build unix
+
+package zookeeper
+
+import (
+	"crypto/rand"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/node/casnode/casnodetest"
+	"github.com/redlatch/redlatch/node/nodetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
+
+// settings are those of servers that start quickly, have short timers, and take the
+// long rows of the suite.
+var settings = []string{"tickTime=500", "maxSessionTimeout=120000", "-Djute.maxbuffer=8388608"}
+
+const shortest = time.Second // two ticks
+
+// start starts an ensemble, and returns its servers and its address, without a root.
+func start(t testing.TB, members int, more ...string) ([]*servertest.OwnDatabase, string) {
+	t.Helper()
+	servers := servertest.OwnZooKeeper(t, members, append(settings, more...)...)
+	var hosts []string
+	for _, s := range servers {
+		hosts = append(hosts, s.Addr())
+	}
+	return servers, "zookeeper://" + strings.Join(hosts, "+")
+}
+
+func open(t testing.TB, address string) *Node {
+	t.Helper()
+	n, err := Open(address, &Options{MaxBuffer: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	return n
+}
+
+func conforms(t *testing.T, members int) {
+	t.Parallel()
+	_, address := start(t, members)
+	_, elsewhere := start(t, 1)
+	casnodetest.Run(t, casnodetest.Harness{
+		Open: func(t testing.TB) (a, b casnode.Store) {
+			// Each claim has a root: the floor of one would be the fence of another.
+			root := "/" + rand.Text()
+			return open(t, address+root).store, open(t, address+root).store
+		},
+		Apart: func(t testing.TB) (a, b casnode.Store) {
+			return open(t, address+"/rows").store, open(t, elsewhere+"/rows").store
+		},
+		Unprepared: func(t testing.TB) (a, b casnode.Store) {
+			root := "/" + rand.Text()
+			return open(t, address+root).store, open(t, address+root).store
+		},
+		Sweeps: true, Hears: true, Observed: true, Timers: true, ShortestTimer: shortest,
+	})
+	if members == 1 {
+		return
+	}
+	// The node decides how its store reads. Servers that lag may show what is wrong.
+	t.Run("whole node", func(t *testing.T) {
+		nodetest.Run(t, nodetest.Harness{
+			Open: func(t testing.TB) (a, b node.Node) {
+				root := "/" + rand.Text()
+				return open(t, address+root), open(t, address+root)
+			},
+			Guards: true, Wakes: true, Observes: true, KeepsFences: true, Unit: 250 * time.Millisecond,
+		})
+	})
+}
+
+func TestConformanceOfOneServer(t *testing.T) { conforms(t, 1) }
+
+func TestConformanceOfAnEnsemble(t *testing.T) { conforms(t, 3) }

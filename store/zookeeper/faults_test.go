@@ -1,0 +1,575 @@
+//go:build unix
+
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
+)
+
+// patience is how long a test waits for what should come soon.
+const patience = time.Minute
+
+func request(op node.Op, value string, ttl time.Duration) node.Request {
+	return node.Request{Op: op, Name: "job", Value: value, TTL: ttl, Retention: time.Hour, Window: time.Minute, Token: node.Token(time.Now().UnixMicro())}
+}
+
+// eventually repeats a request until it has an answer.
+func eventually(t testing.TB, n node.Node, req node.Request) (r node.Reply) {
+	t.Helper()
+	poll.Within(t, patience, func() (err error) {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		r, err = n.Do(ctx, req)
+		return err
+	})
+	return r
+}
+
+func want(t testing.TB, n node.Node, req node.Request, status node.Status) {
+	t.Helper()
+	if r := eventually(t, n, req); r.Status != status {
+		t.Errorf("%v by %s: %v, want %v", req.Op, req.Value, r.Status, status)
+	}
+}
+
+// mode returns what a server is: leader, follower or standalone; "" if it is down.
+func mode(address string) string {
+	c, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return ""
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Second))
+	fmt.Fprint(c, "srvr")
+	answer := make([]byte, 4096)
+	for n := 0; ; {
+		more, err := c.Read(answer[n:])
+		n += more
+		if _, after, ok := strings.Cut(string(answer[:n]), "Mode: "); ok && strings.Contains(after, "\n") {
+			mode, _, _ := strings.Cut(after, "\n")
+			return mode
+		}
+		if err != nil {
+			return ""
+		}
+	}
+}
+
+// leader waits until one of the servers leads the others.
+func leader(t testing.TB, servers []*servertest.OwnDatabase) (leads *servertest.OwnDatabase, others []*servertest.OwnDatabase) {
+	t.Helper()
+	poll.Within(t, patience, func() error {
+		leads, others = nil, nil
+		for _, s := range servers {
+			if mode(s.Addr()) == "leader" {
+				leads = s
+			} else {
+				others = append(others, s)
+			}
+		}
+		if leads == nil {
+			return errors.New("there is no leader")
+		}
+		return nil
+	})
+	return leads, others
+}
+
+// through opens a node whose only way to a server is a proxy.
+func through(t testing.TB, server *servertest.OwnDatabase, session time.Duration) (*servertest.Proxy, *Node) {
+	t.Helper()
+	p := servertest.NewProxy(t, server)
+	n, err := Open("zookeeper://"+p.Addr(), &Options{Session: session, Name: "zookeeper://locks"})
+	check.Must(t, err)
+	t.Cleanup(func() { n.Close() })
+	return p, n
+}
+
+// TestLockOutlivesTheSession cuts a node off for longer than its session lasts.
+func TestLockOutlivesTheSession(t *testing.T) {
+	t.Parallel()
+	servers, address := start(t, 1)
+	proxy, n := through(t, servers[0], time.Second)
+	other := open(t, address)
+	want(t, n, request(node.OpAcquire, "one", time.Minute), node.Granted)
+	session := n.store.conn.SessionID()
+	proxy.Partition(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	if _, err := n.Do(ctx, request(node.OpExtend, "one", time.Minute)); err == nil {
+		t.Error("an extension was granted without a server")
+	}
+	cancel()
+	time.Sleep(3 * time.Second)
+	want(t, other, request(node.OpAcquire, "two", time.Minute), node.Held)
+	proxy.Partition(false)
+	want(t, n, request(node.OpExtend, "one", time.Minute), node.Granted)
+	want(t, other, request(node.OpAcquire, "two", time.Minute), node.Held)
+	if n.store.conn.SessionID() == session {
+		t.Error("the session has not expired: the test shows nothing")
+	}
+	want(t, n, request(node.OpRelease, "one", time.Minute), node.Granted)
+	want(t, other, request(node.OpAcquire, "two", time.Minute), node.Granted)
+}
+
+// TestWriteWhoseAnswerIsLostIsOfUnknownOutcome swallows the replies of a server, until
+// the session has expired.
+func TestWriteWhoseAnswerIsLostIsOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	servers, address := start(t, 1)
+	proxy, n := through(t, servers[0], time.Second)
+	other := open(t, address)
+	check.Must(t, n.store.Prepare(t.Context()))
+	seen := n.store.mustRead(t, "job")
+	proxy.SwallowReplies(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	row := version("job", "one")
+	done, err := n.store.Swap(ctx, seen, row, nil)
+	if done || err == nil || errors.Is(err, node.ErrUnsent) {
+		t.Errorf("a Swap without a reply: %v, %v", done, err)
+	}
+	if got := other.store.mustRead(t, "job").Row.Version; got != row.Version {
+		t.Errorf("the row has version %q: the test shows nothing", got)
+	}
+	proxy.SwallowReplies(false)
+	poll.Within(t, patience, func() error {
+		done, err := n.store.Swap(t.Context(), seen, version("job", "two"), nil)
+		if done {
+			t.Fatal("a Swap of what was read before was done")
+		}
+		return err
+	})
+}
+
+// TestReadIsInOneSession has the session expire between two readings of a Read. The next
+// session may be on a server that lags behind what the first one has seen.
+func TestReadIsInOneSession(t *testing.T) {
+	t.Parallel()
+	servers, _ := start(t, 1)
+	proxy, n := through(t, servers[0], time.Second)
+	want(t, n, request(node.OpAcquire, "one", time.Minute), node.Granted)
+	times := 0
+	n.store.between = func() {
+		if times++; times > 1 {
+			return
+		}
+		session := n.store.conn.SessionID()
+		proxy.Partition(true)
+		proxy.Cut()
+		time.Sleep(3 * time.Second)
+		proxy.Partition(false)
+		proxy.Cut()
+		poll.Until(t, "there is another session", func() bool {
+			now := n.store.conn.SessionID()
+			return now != 0 && now != session && n.store.conn.State() == zk.StateHasSession
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	seen, err := n.store.Read((&call{probe: true}).in(ctx), "job")
+	if err != nil || seen.Row.Version == "" || times < 2 {
+		t.Errorf("it read %d times: %q, %v", times, seen.Row.Version, err)
+	}
+}
+
+func TestLockOutlivesARestartOfTheServer(t *testing.T) {
+	t.Parallel()
+	servers, address := start(t, 1)
+	one, two := open(t, address), open(t, address)
+	want(t, one, request(node.OpAcquire, "one", time.Minute), node.Granted)
+	servers[0].Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	_, err := two.Do(ctx, request(node.OpAcquire, "two", time.Minute))
+	cancel()
+	if !errors.Is(err, ErrNoSession) || !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("without a server: %v", err)
+	}
+	servers[0].Restart()
+	want(t, two, request(node.OpAcquire, "two", time.Minute), node.Held)
+	want(t, one, request(node.OpExtend, "one", time.Minute), node.Granted)
+	want(t, one, request(node.OpRelease, "one", time.Minute), node.Granted)
+	want(t, two, request(node.OpAcquire, "two", time.Minute), node.Granted)
+}
+
+// TestMemberWithoutAQuorumSaysSo has one of three servers left.
+func TestMemberWithoutAQuorumSaysSo(t *testing.T) {
+	t.Parallel()
+	servers, _ := start(t, 3)
+	n := open(t, "zookeeper://"+servers[0].Addr())
+	want(t, n, request(node.OpAcquire, "one", time.Minute), node.Granted)
+	servers[1].Kill()
+	servers[2].Kill()
+	poll.Within(t, patience, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if _, err := n.Do(ctx, request(node.OpExtend, "one", time.Minute)); !errors.Is(err, ErrNotServing) {
+			return fmt.Errorf("it answers %v", err)
+		}
+		return nil
+	})
+	servers[1].Restart()
+	want(t, n, request(node.OpExtend, "one", time.Minute), node.Granted)
+}
+
+// TestNoTwoHoldersWhileLeadersChange has clients contend while leaders are killed and
+// frozen.
+func TestNoTwoHoldersWhileLeadersChange(t *testing.T) {
+	t.Parallel()
+	servers, address := start(t, 3)
+	var inside, sections atomic.Int64
+	var last atomic.Uint64
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 4 {
+		c, err := redlatch.New([]redlatch.Node{open(t, address)}, &redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
+		check.Must(t, err)
+		defer c.Close()
+		all.Go(func() {
+			for ctx.Err() == nil {
+				lease, err := c.Lock(ctx, "job", &redlatch.LockOptions{TTL: 3 * time.Second})
+				if err != nil {
+					continue
+				}
+				if n := inside.Add(1); n > 1 && lease.Err() == nil {
+					t.Errorf("%d holders", n)
+				}
+				if token := uint64(lease.Token()); last.Swap(token) >= token {
+					t.Errorf("token %d is not above the last one", token)
+				}
+				sections.Add(1)
+				inside.Add(-1)
+				_ = lease.Release(context.Background()) // it may be lost
+			}
+		})
+	}
+	goesOn := func(after string) {
+		t.Helper()
+		before := sections.Load()
+		poll.Within(t, patience, func() error {
+			if n := sections.Load() - before; n < 5 {
+				return fmt.Errorf("%d times since %s", n, after)
+			}
+			return nil
+		})
+	}
+	goesOn("the beginning")
+	killed, _ := leader(t, servers)
+	killed.Kill()
+	goesOn("the leader was killed")
+	killed.Restart()
+	goesOn("it came back")
+	frozen, others := leader(t, servers)
+	frozen.Freeze()
+	leader(t, others)
+	goesOn("the leader was frozen")
+	frozen.Thaw()
+	goesOn("it was thawed")
+	cancel()
+	all.Wait()
+	t.Logf("%d times", sections.Load())
+}
+
+// TestDeposedLeaderGivesNoAnswerThatCounts freezes the leader, has the others elect one
+// and grant a lock, and sends requests to the former leader, which finds them in its
+// socket when it goes on. It may answer before it knows that it was deposed.
+// REDLATCH_ROUNDS says how often.
+func TestDeposedLeaderGivesNoAnswerThatCounts(t *testing.T) {
+	t.Parallel()
+	rounds, _ := strconv.Atoi(os.Getenv("REDLATCH_ROUNDS"))
+	servers, _ := start(t, 3, "syncLimit=4")
+	for round := range max(rounds, 2) {
+		former, others := leader(t, servers)
+		name := fmt.Sprint("job ", round)
+		ask := func(op node.Op, value string) node.Request {
+			req := request(op, value, time.Minute)
+			req.Name, req.Occurrence = name, "today"
+			return req
+		}
+		// Each has a session of its own: a server answers no read of a session before
+		// the session's writes.
+		requests := []node.Request{ask(node.OpInspect, ""), ask(node.OpCheck, ""), ask(node.OpAcquire, "two"), ask(node.OpExtend, "one")}
+		var stale []*Node
+		for range requests {
+			n, err := Open("zookeeper://"+former.Addr(), &Options{Session: 30 * time.Second})
+			check.Must(t, err)
+			want(t, n, ask(node.OpInspect, ""), node.Absent)
+			stale = append(stale, n)
+		}
+		want(t, stale[0], ask(node.OpCheck, ""), node.Absent)
+		fresh, err := Open("zookeeper://"+others[0].Addr()+"+"+others[1].Addr(), nil)
+		check.Must(t, err)
+		former.Freeze()
+		leader(t, others)
+		want(t, fresh, ask(node.OpAcquire, "one"), node.Granted)
+		want(t, fresh, ask(node.OpComplete, ""), node.Granted)
+		var all sync.WaitGroup
+		for i, req := range requests {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+				defer cancel()
+				reply, err := stale[i].Do(ctx, req)
+				right := node.Held
+				if req.Op == node.OpCheck || req.Op == node.OpExtend {
+					right = node.Granted
+				}
+				if err == nil && reply.Status != right {
+					t.Errorf("round %d: %v by the former leader: %v", round, req.Op, reply.Status)
+				}
+			})
+		}
+		time.Sleep(200 * time.Millisecond) // they are in the socket
+		former.Thaw()
+		all.Wait()
+		want(t, fresh, ask(node.OpExtend, "one"), node.Granted)
+		for _, n := range append(stale, fresh) {
+			n.Close()
+		}
+	}
+}
+
+// TestReadShowsWhatAnotherServerHasAcknowledged writes through the leader and reads
+// through a follower, which hears of it a moment later.
+func TestReadShowsWhatAnotherServerHasAcknowledged(t *testing.T) {
+	t.Parallel()
+	servers, _ := start(t, 3)
+	leads, others := leader(t, servers)
+	a, b := open(t, "zookeeper://"+leads.Addr()).store, open(t, "zookeeper://"+others[0].Addr()).store
+	check.Must(t, a.Prepare(t.Context()))
+	seen := a.mustRead(t, "job")
+	for i := range 500 {
+		row := version("job", strconv.Itoa(i))
+		a.mustSwap(t, seen, row)
+		if got := b.mustRead(t, "job").Row.State; string(got) != string(row.State) {
+			t.Fatalf("after %d was written, %s was read", i, got)
+		}
+		seen = a.mustRead(t, "job")
+	}
+}
+
+// TestOnlyTheUserOfTheZnodesMayUseThem tries other users, and none.
+func TestOnlyTheUserOfTheZnodesMayUseThem(t *testing.T) {
+	t.Parallel()
+	servers, _ := start(t, 1)
+	at := servers[0].Addr()
+	for _, test := range []struct {
+		user string
+		may  bool
+	}{{"locks:secret@", true}, {"locks:wrong@", false}, {"others:secret@", false}, {"", false}, {"locks:secret@", true}} {
+		n := open(t, "zookeeper://"+test.user+at+"/private")
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		reply, err := n.Do(ctx, request(node.OpAcquire, "one", time.Minute))
+		cancel()
+		if test.may && (err != nil || reply.Status != node.Granted) || !test.may && (!errors.Is(err, ErrAuth) || !errors.Is(err, node.ErrUnsent)) {
+			t.Errorf("%q: %v, %v", test.user, reply.Status, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error has the password: %v", err)
+		}
+	}
+	// Timers have a session of their own, which must authenticate, too.
+	n := open(t, "zookeeper://locks:secret@"+at+"/private")
+	if done, err := n.store.StartTimer(t.Context(), "job", "timer1", 5*time.Second); !done || err != nil {
+		t.Errorf("StartTimer: %v, %v", done, err)
+	}
+}
+
+func TestRootNeedsAParent(t *testing.T) {
+	t.Parallel()
+	_, address := start(t, 1)
+	n := open(t, address+"/apps/locks")
+	if _, err := n.Do(t.Context(), request(node.OpAcquire, "one", time.Minute)); !errors.Is(err, ErrNoParent) {
+		t.Errorf("without a parent: %v", err)
+	}
+	conn, _, err := zk.Connect([]string{strings.TrimPrefix(address, "zookeeper://")}, 5*time.Second, zk.WithLogger(silent{}))
+	check.Must(t, err)
+	defer conn.Close()
+	_, err = conn.Create("/apps", nil, 0, zk.WorldACL(zk.PermAll))
+	check.Must(t, err)
+	want(t, n, request(node.OpAcquire, "one", time.Minute), node.Granted)
+	from, err := From(conn, &Options{Name: "zookeeper://ours", Root: "/apps/locks"})
+	check.Must(t, err)
+	want(t, from, request(node.OpAcquire, "two", time.Minute), node.Held)
+	if from.Timers() != 1 {
+		t.Errorf("%d timers were left", from.Timers())
+	}
+	check.Must(t, from.Close())
+	if _, _, err := conn.Exists("/apps"); err != nil {
+		t.Errorf("the program's connection after Close: %v", err)
+	}
+	other := open(t, address+"/elsewhere")
+	want(t, other, request(node.OpAcquire, "three", time.Minute), node.Granted)
+}
+
+// TestCrashedHoldersLockIsFreeAtTheFirstLaterTry has a process for each try, none of
+// which stays.
+func TestCrashedHoldersLockIsFreeAtTheFirstLaterTry(t *testing.T) {
+	t.Parallel()
+	const ttl, tick = 5 * time.Second, 500 * time.Millisecond
+	_, address := start(t, 3)
+	holder := open(t, address)
+	want(t, holder, request(node.OpAcquire, "crashed", ttl), node.Granted)
+	granted := time.Now()
+	holder.Close()
+	var refused time.Time
+	var left time.Duration
+	for {
+		n := open(t, address)
+		asked := time.Now()
+		reply := eventually(t, n, request(node.OpAcquire, "next", ttl))
+		n.Close()
+		if reply.Status == node.Granted {
+			if early := ttl - time.Since(granted); early > 0 {
+				t.Errorf("granted %v before the holder's time was over", early)
+			}
+			t.Logf("granted %v after it was taken", time.Since(granted))
+			return
+		}
+		if refused.IsZero() {
+			refused, left = time.Now(), reply.Left
+			if n.Timers() != 1 {
+				t.Errorf("%d timers were left", n.Timers())
+			}
+		}
+		if over := asked.Sub(refused) - left - 2*tick; over > 0 {
+			t.Fatalf("refused %v after the time that was left at the first try, %v, and two ticks", over, left)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+// TestNoTimerIsLeftAboveTheLongestSession asks for more than the server grants. A timer
+// that ends early would free a lock that is held.
+func TestNoTimerIsLeftAboveTheLongestSession(t *testing.T) {
+	t.Parallel()
+	_, address := start(t, 1, "maxSessionTimeout=2000")
+	n := open(t, address)
+	want(t, n, request(node.OpAcquire, "one", 20*time.Second), node.Granted)
+	for d, may := range map[time.Duration]bool{time.Second: true, 2 * time.Second: true, 2001 * time.Millisecond: false, time.Minute: false, 10000 * time.Hour: false} {
+		if done, err := n.store.StartTimer(t.Context(), "job", "timer"+strconv.Itoa(int(d/time.Millisecond)), d); done != may || err != nil {
+			t.Errorf("a timer of %v: %v, %v", d, done, err)
+		}
+	}
+	for began := time.Now(); time.Since(began) < 6*time.Second; time.Sleep(500 * time.Millisecond) {
+		caller := open(t, address)
+		want(t, caller, request(node.OpAcquire, "two", 20*time.Second), node.Held)
+		caller.Close()
+	}
+}
+
+// TestHandOversGoToOneInbox has nodes wait for each other. Each wake goes to the node
+// that it is for.
+func TestHandOversGoToOneInbox(t *testing.T) {
+	t.Parallel()
+	_, address := start(t, 1)
+	var nodes []*Node
+	var sections atomic.Int64
+	var all sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	defer cancel()
+	for range 4 {
+		n := open(t, address)
+		nodes = append(nodes, n)
+		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 2 * time.Second})
+		check.Must(t, err)
+		defer c.Close()
+		all.Go(func() {
+			for ctx.Err() == nil {
+				lease, err := c.Lock(ctx, "job", &redlatch.LockOptions{TTL: 10 * time.Second})
+				if err != nil {
+					continue
+				}
+				sections.Add(1)
+				check.Must(t, lease.Release(context.Background()))
+			}
+		})
+	}
+	all.Wait()
+	broadcasts := int64(0)
+	for _, n := range nodes {
+		broadcasts += n.store.inbox.broadcasts.Load()
+	}
+	t.Logf("%d hand-overs, %d wakes to all", sections.Load(), broadcasts)
+	if sections.Load() < 20 || broadcasts > sections.Load()/5 { // before its inbox is there, a node has none
+		t.Errorf("%d hand-overs, %d wakes to all", sections.Load(), broadcasts)
+	}
+	s := nodes[0].store
+	for _, n := range nodes[1:] {
+		n.Close()
+	}
+	poll.Within(t, patience, func() error {
+		inboxes, _, err := s.conn.Children(s.root + wakesPath)
+		if err == nil && len(inboxes) > 1 {
+			err = fmt.Errorf("%d inboxes are left", len(inboxes))
+		}
+		return err
+	})
+}
+
+func TestOnceIsRememberedByTheEnsemble(t *testing.T) {
+	t.Parallel()
+	_, address := start(t, 3)
+	for i := range 3 {
+		n := open(t, address) // a process for each
+		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 5 * time.Second, Cluster: redlatch.Cluster{MaxTTL: 2 * time.Second, TokenWindow: 500 * time.Millisecond}})
+		check.Must(t, err)
+		ran, err := c.Once(t.Context(), "nightly", "2026-11-17", &redlatch.LockOptions{TTL: 2 * time.Second}, func(context.Context, *redlatch.Lease) error { return nil })
+		if ran != (i == 0) || i == 0 && err != nil {
+			t.Errorf("process %d: ran %v, %v", i, ran, err)
+		}
+		check.Must(t, c.Close())
+		check.Must(t, n.Close())
+	}
+}
+
+func TestExamineReportsServersAndTimers(t *testing.T) {
+	t.Parallel()
+	servers, address := start(t, 3, "maxSessionTimeout=10000")
+	examine := func(address string) string {
+		t.Helper()
+		var found []node.Finding
+		n := open(t, address)
+		poll.Within(t, patience, func() (err error) {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			found, err = n.Examine(ctx, node.Exam{Name: "probe", Window: 10 * time.Second})
+			return err
+		})
+		var text strings.Builder
+		for _, f := range found {
+			fmt.Fprintln(&text, f.Severity, f.Check, f.Found)
+		}
+		return text.String()
+	}
+	expect := func(got string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(got, part) {
+				t.Errorf("it found\n%s, and not %q", got, part)
+			}
+		}
+	}
+	expect(examine(address), "fine rights", "fine servers 3 servers answer", "advice timers sessions last 10s")
+	_, alone := start(t, 1)
+	expect(examine(alone), "fine rights", "is a server of its own", "fine timers up to 2m0s")
+	_, others := leader(t, servers)
+	others[0].Kill()
+	expect(examine(address), "warning servers "+others[0].Addr()+" does not answer")
+	expect(examine(address+"+"+strings.TrimPrefix(alone, "zookeeper://")), "danger servers the address has servers of several ensembles")
+}

@@ -1,0 +1,188 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// A znode's data is a row: the format, the version with its length before it, the book
+// with the number of its entries before it, and the state.
+const format = 1
+
+// entrySize is the length of an entry in a book.
+const entrySize = 16
+
+func encode(version string, b book, state []byte) []byte {
+	data := make([]byte, 0, 8+len(version)+entrySize*len(b)+len(state))
+	data = append(data, format, byte(len(version)))
+	data = append(data, version...)
+	data = binary.AppendUvarint(data, uint64(len(b)))
+	for _, e := range b {
+		data = binary.BigEndian.AppendUint64(data, e.waiter)
+		data = binary.BigEndian.AppendUint64(data, e.inbox)
+	}
+	return append(data, state...)
+}
+
+// decode returns what encode was called with. What it cannot read becomes a state that
+// casnode reports as damaged.
+func decode(data []byte) (version string, b book, state []byte) {
+	damaged := func() (string, book, []byte) {
+		return "damaged", nil, append([]byte{0xff}, data...)
+	}
+	if len(data) < 2 || data[0] != format || len(data) < 2+int(data[1]) || data[1] == 0 {
+		return damaged()
+	}
+	version, rest := string(data[2:2+data[1]]), data[2+data[1]:]
+	n, size := binary.Uvarint(rest)
+	if size <= 0 || n > uint64(len(rest)-size)/entrySize {
+		return damaged()
+	}
+	rest = rest[size:]
+	for range n {
+		b = append(b, entry{binary.BigEndian.Uint64(rest), binary.BigEndian.Uint64(rest[8:])})
+		rest = rest[entrySize:]
+	}
+	return version, b, rest
+}
+
+// Scan reads the names of all rows, since ZooKeeper has no pages, and then some rows.
+func (s *store) Scan(ctx context.Context, after string, limit int) ([]casnode.Row, error) {
+	for {
+		conn, err := s.session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := within(ctx, func() ([]casnode.Row, error) { return s.scan(ctx, conn, after, limit) })
+		if !again(err) || ctx.Err() != nil {
+			return rows, explain(err)
+		}
+	}
+}
+
+func (s *store) scan(ctx context.Context, conn *zk.Conn, after string, limit int) (rows []casnode.Row, err error) {
+	session := conn.SessionID()
+	if c := callOf(ctx); c.probe || c.display {
+		_, err = conn.Sync(s.root)
+	} else {
+		_, err = conn.Set(s.root+wakesPath, nil, -1) // as for a Read
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, s.unprepared(s.root + wakesPath)
+	}
+	if err != nil {
+		return nil, err
+	}
+	children, _, err := conn.Children(s.root + rowsPath)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, s.unprepared(s.root + rowsPath)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, child := range children {
+		if name, err := base64.RawURLEncoding.DecodeString(child); err == nil && string(name) > after {
+			names = append(names, string(name))
+		}
+	}
+	slices.Sort(names)
+	for len(names) > 0 && len(rows) < limit && ctx.Err() == nil {
+		some := names[:min(limit-len(rows), len(names))]
+		names = names[len(some):]
+		znodes, err := s.getAll(conn, some)
+		if err != nil {
+			return nil, err
+		}
+		for i, z := range znodes {
+			if z.stat == nil {
+				continue // it was removed meanwhile
+			}
+			r := casnode.Row{Name: some[i]}
+			r.Version, _, r.State = decode(z.data)
+			rows = append(rows, r)
+		}
+	}
+	if conn.SessionID() != session {
+		return nil, errMoved
+	}
+	return rows, ctx.Err()
+}
+
+// getAll reads the znodes of rows, a few at once.
+func (s *store) getAll(conn *zk.Conn, names []string) ([]znode, error) {
+	znodes := make([]znode, len(names))
+	for from := 0; from < len(names); from += 16 {
+		var reads []func() error
+		for i := from; i < min(from+16, len(names)); i++ {
+			reads = append(reads, func() (err error) { znodes[i], err = get(conn, s.row(names[i])); return err })
+		}
+		if err := all(reads...); err != nil {
+			return nil, err
+		}
+	}
+	return znodes, nil
+}
+
+// Remove removes rows in one step, if they are as they were read, and writes the floor
+// with it. A row with a timer stays.
+func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnode.Row) error {
+	conn, err := s.session(ctx)
+	if err != nil {
+		return err
+	}
+	ops, err := within(ctx, func() ([]any, error) { return s.removal(conn, seen, rows) })
+	if err == nil && len(ops) > 0 {
+		_, err = s.multi(ctx, conn, ops, nil)
+	}
+	return explain(err)
+}
+
+// removal returns the operations that remove rows; none if there is nothing to do.
+func (s *store) removal(conn *zk.Conn, seen casnode.Snapshot, rows []casnode.Row) (ops []any, err error) {
+	// The floor is read before the rows: it changes if one of them is removed and
+	// written anew.
+	floor, err := get(conn, s.root+floorPath)
+	if err != nil || floor.stat == nil || len(floor.data) != 8 {
+		return nil, err
+	}
+	session := conn.SessionID()
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.Name
+	}
+	znodes, err := s.getAll(conn, names)
+	if err != nil || conn.SessionID() != session {
+		return nil, err
+	}
+	size := 0
+	for i, z := range znodes {
+		if z.stat == nil || z.stat.NumChildren > 0 {
+			continue
+		}
+		if version, _, _ := decode(z.data); version == rows[i].Version {
+			ops = append(ops, &zk.DeleteRequest{Path: s.row(names[i]), Version: z.stat.Version})
+		}
+		if size += len(s.row(names[i])) + 64; size > s.opts.MaxBuffer/2 {
+			break
+		}
+	}
+	if len(ops) == 0 {
+		return nil, nil
+	}
+	raised := max(uint64(seen.Floor), binary.BigEndian.Uint64(floor.data))
+	return append([]any{
+		&zk.CheckVersionRequest{Path: s.root + identityPath + "/" + seen.Server, Version: -1},
+		&zk.SetDataRequest{Path: s.root + floorPath, Data: binary.BigEndian.AppendUint64(nil, raised), Version: floor.stat.Version},
+	}, ops...), nil
+}
+
+// path names a child of a row.
+func (s *store) timer(name, id string) string { return fmt.Sprintf("%s/%s", s.row(name), id) }

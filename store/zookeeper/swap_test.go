@@ -1,0 +1,205 @@
+//go:build unix
+
+package zookeeper
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// pair opens a store twice, prepared.
+func pair(t *testing.T, address string) (a, b *store) {
+	t.Helper()
+	root := "/" + rand.Text()
+	a, b = open(t, address+root).store, open(t, address+root).store
+	check.Must(t, a.Prepare(t.Context()))
+	check.Must(t, b.Prepare(t.Context()))
+	return a, b
+}
+
+func (s *store) mustRead(t *testing.T, name string) casnode.Snapshot {
+	t.Helper()
+	seen, err := s.Read(t.Context(), name)
+	check.Must(t, err)
+	return seen
+}
+
+func version(name, state string) casnode.Row {
+	return casnode.Row{Name: name, Version: rand.Text(), State: []byte(state)}
+}
+
+func (s *store) mustSwap(t *testing.T, seen casnode.Snapshot, row casnode.Row) {
+	t.Helper()
+	done, err := s.Swap(t.Context(), seen, row, nil)
+	check.Must(t, err)
+	if !done {
+		t.Fatalf("the Swap of %q was refused", row.Name)
+	}
+}
+
+// TestMultiChecksAllThatWasRead changes each part between the read and the swap of a
+// store, which remembers where it has read. Its multi is all that can notice.
+func TestMultiChecksAllThatWasRead(t *testing.T) {
+	_, address := start(t, 1)
+	for name, change := range map[string]func(t *testing.T, b *store){
+		"the row": func(t *testing.T, b *store) { b.mustSwap(t, b.mustRead(t, "job"), version("job", "two")) },
+		"the marker": func(t *testing.T, b *store) {
+			b.mustSwap(t, b.mustRead(t, casnode.MarkerName), version(casnode.MarkerName, string(casnode.Unmarked())))
+		},
+		// The znode has the same version as before.
+		"the row, which was removed and written anew": func(t *testing.T, b *store) {
+			seen := b.mustRead(t, "job")
+			check.Must(t, b.Remove(t.Context(), seen, []casnode.Row{seen.Row}))
+			b.mustSwap(t, b.mustRead(t, "job"), version("job", "two"))
+		},
+		"the identity": func(t *testing.T, b *store) {
+			path := b.root + identityPath + "/"
+			_, err := b.conn.Multi(&zk.DeleteRequest{Path: path + b.mustRead(t, "job").Server, Version: -1}, &zk.CreateRequest{Path: path + "another", Acl: b.acl})
+			check.Must(t, err)
+		},
+		// They begin at version 0 again.
+		"marker and floor, which were removed and created anew": func(t *testing.T, b *store) {
+			_, err := b.conn.Multi(&zk.DeleteRequest{Path: b.root + markerPath, Version: -1}, &zk.DeleteRequest{Path: b.root + floorPath, Version: -1})
+			check.Must(t, err)
+			check.Must(t, b.Prepare(t.Context()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := pair(t, address)
+			a.mustSwap(t, a.mustRead(t, "job"), version("job", "one"))
+			seen, missing := a.mustRead(t, "job"), a.mustRead(t, "other")
+			change(t, b)
+			now := b.mustRead(t, "job").Row
+			if done, err := a.Swap(t.Context(), seen, version("job", "late"), nil); done || err != nil {
+				t.Errorf("the Swap was done: %v, %v", done, err)
+			}
+			if after := b.mustRead(t, "job").Row; after.Version != now.Version {
+				t.Errorf("the row has changed")
+			}
+			if done, err := a.Swap(t.Context(), missing, version("other", "late"), nil); name != "the row" && (done || err != nil) {
+				t.Errorf("the insertion was done: %v, %v", done, err)
+			}
+		})
+	}
+}
+
+// TestMissingZnodesComeWithANewIdentity has an operator remove each of them.
+func TestMissingZnodesComeWithANewIdentity(t *testing.T) {
+	_, address := start(t, 1)
+	a, _ := pair(t, address)
+	for _, below := range []string{markerPath, floorPath, rowsPath, wakesPath, identityPath} {
+		before := a.mustRead(t, "job").Server
+		if below == identityPath {
+			check.Must(t, a.conn.Delete(a.root+below+"/"+before, -1))
+		}
+		check.Must(t, a.conn.Delete(a.root+below, -1))
+		_, err1 := a.Read(t.Context(), "job")
+		_, err2 := a.Scan(t.Context(), "", 1)
+		if !errors.Is(err1, casnode.ErrUnprepared) && !errors.Is(err2, casnode.ErrUnprepared) {
+			t.Errorf("without %s: Read returned %v, Scan %v", below, err1, err2)
+		}
+		check.Must(t, a.Prepare(t.Context()))
+		if after := a.mustRead(t, "job").Server; after == before {
+			t.Errorf("%s was created anew under the same identity", below)
+		}
+	}
+}
+
+// TestRowsAreOnlyAsLongAsTheServerAllows writes rows around jute.maxbuffer. A longer
+// one is refused before the server could close the connection.
+func TestRowsAreOnlyAsLongAsTheServerAllows(t *testing.T) {
+	_, address := start(t, 1, "-Djute.maxbuffer=100000")
+	n, err := Open(address, &Options{MaxBuffer: 100_000})
+	check.Must(t, err)
+	t.Cleanup(func() { n.Close() })
+	s := n.store
+	check.Must(t, s.Prepare(t.Context()))
+	session := s.conn.SessionID()
+	for size := 97_000; size < 101_000; size += 100 {
+		_, err := s.Swap(t.Context(), s.mustRead(t, "job"), version("job", strings.Repeat("x", size)), nil)
+		if tooLong := size > 99_000; tooLong != errors.Is(err, ErrTooLarge) && (size < 98_800 || size > 99_100) || err != nil && (!errors.Is(err, ErrTooLarge) || !errors.Is(err, node.ErrUnsent)) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	if s.conn.SessionID() != session || s.conn.State() != zk.StateHasSession {
+		t.Error("the connection was lost")
+	}
+}
+
+// TestDamagedZnodesAreReported has an operator write to a row by hand.
+func TestDamagedZnodesAreReported(t *testing.T) {
+	_, address := start(t, 1)
+	n := open(t, address)
+	request := node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Minute, Retention: time.Hour, Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}
+	reply, err := n.Do(t.Context(), request)
+	check.Must(t, err)
+	for _, data := range []string{"", "x", "\x01", "\x01\x00", "\x01\x05ab", "\x01\x01a\xff\x7f", "\x01\x01a\x00"} {
+		_, err = n.store.conn.Set(n.store.row("job"), []byte(data), -1)
+		check.Must(t, err)
+		if reply, err = n.Do(t.Context(), request); err != nil || reply.Status != node.Foreign {
+			t.Errorf("%q: %v, %v", data, reply.Status, err)
+		}
+	}
+}
+
+// TestReadIsOfOneMoment changes two znodes between the readings of a Read whose answer
+// counts.
+func TestReadIsOfOneMoment(t *testing.T) {
+	_, address := start(t, 1)
+	a, b := pair(t, address)
+	for range 3 {
+		a.mustSwap(t, a.mustRead(t, "job"), version("job", "one"))
+		marker := version(casnode.MarkerName, string(casnode.Unmarked()))
+		b.between = func() {
+			b.between = nil
+			a.mustSwap(t, a.mustRead(t, casnode.MarkerName), marker)
+			a.mustSwap(t, a.mustRead(t, "job"), version("job", "two"))
+		}
+		if seen := b.mustRead(t, "job"); string(seen.Row.State) == "two" && seen.Marker.Version != marker.Version {
+			t.Error("a row with a marker that had been replaced before it was written")
+		}
+		b.between = func() {
+			b.between = nil
+			seen := a.mustRead(t, "job")
+			seen.Floor += 1000
+			check.Must(t, a.Remove(t.Context(), seen, []casnode.Row{seen.Row}))
+		}
+		before := a.mustRead(t, "job").Floor
+		if seen := b.mustRead(t, "job"); seen.Row.Version == "" && seen.Floor == before {
+			t.Error("a row that was removed, without the floor that was raised with it")
+		}
+	}
+}
+
+// TestTimersAreNotOlderThanTheRow leaves a timer, and has the row refer to it, between
+// the readings of a Read. A timer that is said not to run would free the lock.
+func TestTimersAreNotOlderThanTheRow(t *testing.T) {
+	_, address := start(t, 1)
+	a, b := pair(t, address)
+	for _, ctx := range []context.Context{t.Context(), (&call{probe: true}).in(t.Context())} {
+		a.mustSwap(t, a.mustRead(t, "job"), version("job", "no timer"))
+		id := rand.Text()[:12]
+		b.between = func() {
+			b.between = nil
+			if done, err := a.StartTimer(t.Context(), "job", id, 30*time.Second); !done || err != nil {
+				t.Errorf("StartTimer: %v, %v", done, err)
+			}
+			a.mustSwap(t, a.mustRead(t, "job"), version("job", id))
+		}
+		seen, err := b.Read(ctx, "job")
+		check.Must(t, err)
+		if string(seen.Row.State) != id || !slices.Contains(seen.Row.Timers, id) {
+			t.Errorf("the row refers to %s, and %q run", seen.Row.State, seen.Row.Timers)
+		}
+	}
+}

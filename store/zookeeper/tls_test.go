@@ -1,0 +1,83 @@
+//go:build unix
+
+package zookeeper
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/node"
+)
+
+// encrypted listens with TLS before a server, and returns its address and a file with
+// its certificate.
+func encrypted(t *testing.T, server string) (address, ca string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check.Must(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"locks.internal"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	check.Must(t, err)
+	ca = filepath.Join(t.TempDir(), "ca.pem")
+	check.Must(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
+	check.Must(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer client.Close()
+				to, err := net.Dial("tcp", server)
+				if err != nil {
+					return
+				}
+				defer to.Close()
+				go io.Copy(to, client)
+				io.Copy(client, to)
+			}()
+		}
+	}()
+	return listener.Addr().String(), ca
+}
+
+// TestConnectionsAreEncrypted has a server behind TLS, for the session and for timers.
+func TestConnectionsAreEncrypted(t *testing.T) {
+	t.Parallel()
+	servers, _ := start(t, 1)
+	address, ca := encrypted(t, servers[0].Addr())
+	files := "?tls_server_name=locks.internal&tls_ca=" + url.QueryEscape(ca)
+	n := open(t, "zookeepers://"+address+"/locks"+files)
+	want(t, n, request(node.OpAcquire, "one", 30*time.Second), node.Granted)
+	want(t, n, request(node.OpAcquire, "two", 30*time.Second), node.Held)
+	if n.Timers() != 1 {
+		t.Errorf("%d timers were left", n.Timers())
+	}
+	for _, wrong := range []string{"zookeeper://" + address, "zookeepers://" + address, "zookeepers://" + address + strings.Replace(files, "locks.", "other.", 1)} {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		if _, err := open(t, wrong).Do(ctx, request(node.OpAcquire, "two", time.Minute)); err == nil {
+			t.Errorf("%s works", wrong)
+		} else if strings.HasPrefix(wrong, "zookeepers") && !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("%s: %v", wrong, err)
+		}
+		cancel()
+	}
+}
