@@ -109,6 +109,16 @@ parameters as rediss. poll=true watches nothing.
   etcd://locks@e1:2379+e2:2379+e3:2379/ops
   etcds://e1+e2+e3?tls_ca=/etc/redlatch/ca.pem
 
+A ZooKeeper ensemble is one node: its servers (default port 2181), separated by a plus,
+and the znode below which locks are (default /redlatch), whose parent must exist. User
+and password are those of digest authentication; the znodes then belong to that user.
+With TLS: zookeepers, with the same parameters as rediss. session=10s is the timeout of
+the session, and maxbuffer the servers' jute.maxbuffer. poll=true watches nothing.
+
+  zookeeper://z1.example.com+z2.example.com+z3.example.com
+  zookeeper://locks@z1:2181+z2:2181+z3:2181/apps/locks
+  zookeepers://z1:2281+z2:2281+z3:2281?tls_ca=/etc/redlatch/ca.pem
+
 A file on this machine. A lock in it excludes only processes of this machine. Without
 an address locks are in a file of this user, and a line on stderr says so; the address
 local selects this file explicitly.

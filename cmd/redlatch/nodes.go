@@ -21,6 +21,7 @@ import (
 	"github.com/redlatch/redlatch/store/redis/direct"
 	_ "github.com/redlatch/redlatch/store/redis/rueidis"
 	"github.com/redlatch/redlatch/store/sqlite"
+	_ "github.com/redlatch/redlatch/store/zookeeper"
 )
 
 // nodesVariable holds the addresses for command lines that name none.
@@ -30,7 +31,7 @@ const nodesVariable = "REDLATCH_NODES"
 // none.
 const membershipVariable = "REDLATCH_MEMBERSHIP"
 
-const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST, postgres://HOST/DATABASE, mysql://HOST/DATABASE, etcd://HOST+HOST or sqlite:FILE"
+const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST, postgres://HOST/DATABASE, mysql://HOST/DATABASE, etcd://HOST+HOST, zookeeper://HOST+HOST or sqlite:FILE"
 
 // nodeFlags say which nodes are used.
 type nodeFlags struct {
@@ -176,18 +177,19 @@ func openNode(address string) (n redlatch.Node, err error) {
 
 // The kinds of nodes.
 const (
-	redisKind    = "redis"
-	sqliteKind   = "sqlite"
-	postgresKind = "postgres"
-	mysqlKind    = "mysql"
-	etcdKind     = "etcd"
+	redisKind     = "redis"
+	sqliteKind    = "sqlite"
+	postgresKind  = "postgres"
+	mysqlKind     = "mysql"
+	etcdKind      = "etcd"
+	zookeeperKind = "zookeeper"
 )
 
 // kinds are the kinds of nodes by the schemes of their addresses.
 var kinds = map[string]string{
 	"redis": redisKind, "rediss": redisKind, "sqlite": sqliteKind,
 	"postgres": postgresKind, "postgresql": postgresKind, "mysql": mysqlKind, "mariadb": mysqlKind,
-	"etcd": etcdKind, "etcds": etcdKind,
+	"etcd": etcdKind, "etcds": etcdKind, "zookeeper": zookeeperKind, "zookeepers": zookeeperKind,
 }
 
 // kindOf returns the kind of node that an address is for; "" for none.
@@ -245,8 +247,8 @@ func withPassword(address, password string) string {
 	} else if strings.Contains(tail, "@") {
 		return address // a password with a slash in it: the parser rejects it
 	}
-	if strings.Contains(user, ":") || user == "" && kindOf(address) == etcdKind {
-		return address // etcd has no password without a user
+	if kind := kindOf(address); strings.Contains(user, ":") || user == "" && (kind == etcdKind || kind == zookeeperKind) {
+		return address // they have no password without a user
 	}
 	return scheme + "://" + user + url.UserPassword("", password).String() + "@" + hosts + tail
 }
