@@ -4,7 +4,7 @@
 //	client, err := redlatch.New([]redlatch.Node{n}, nil)
 //
 // An ensemble is one node, however many servers it has: it works for as long as most
-// of them do. ZooKeeper 3.5.3 or newer is needed.
+// of them do. It is tested with ZooKeeper 3.8.
 //
 // # What is stored
 //

@@ -314,7 +314,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row
 		return false, unsent(explain(err))
 	}
 	for i, l := range mail { // those that do not fit are lost
-		if size += len(l.path) + 100; size > s.opts.MaxBuffer {
+		if size += 2*len(l.path) + 200; size > s.opts.MaxBuffer {
 			mail = mail[:i]
 			break
 		}
@@ -340,7 +340,7 @@ func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, mail []lett
 	for {
 		every := slices.Clone(ops)
 		for _, l := range mail {
-			every = append(every, &zk.CreateRequest{Path: l.path, Acl: s.acl, Flags: zk.FlagEphemeralSequential})
+			every = append(every, &zk.CheckVersionRequest{Path: path.Dir(l.path) + "/" + owner, Version: -1}, &zk.CreateRequest{Path: l.path, Acl: s.acl, Flags: zk.FlagEphemeralSequential})
 		}
 		results, err := within(ctx, func() ([]zk.MultiResponse, error) { return conn.Multi(every...) })
 		if err == nil {
@@ -351,7 +351,8 @@ func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, mail []lett
 			return false, explain(err)
 		}
 		if failed >= len(ops) {
-			gone := path.Dir(mail[failed-len(ops)].path) // the inbox of a process that has ended
+			gone := path.Dir(mail[(failed-len(ops))/2].path) // the inbox of a process that has ended
+			go clearInbox(conn, gone)
 			mail = slices.DeleteFunc(slices.Clone(mail), func(l letter) bool { return path.Dir(l.path) == gone })
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 )
@@ -202,4 +203,23 @@ func TestTimersAreNotOlderThanTheRow(t *testing.T) {
 			t.Errorf("the row refers to %s, and %q run", seen.Row.State, seen.Row.Timers)
 		}
 	}
+}
+
+// TestInboxWithoutAnOwnerIsRemoved has a process end without removing its inbox.
+func TestInboxWithoutAnOwnerIsRemoved(t *testing.T) {
+	_, address := start(t, 1)
+	a, _ := pair(t, address)
+	dead := a.root + wakesPath + "/dead"
+	for _, path := range []string{dead, dead + "/letter"} {
+		_, err := a.conn.Create(path, nil, 0, a.acl)
+		check.Must(t, err)
+	}
+	done, err := a.Swap(t.Context(), a.mustRead(t, "job"), version("job", "one"), []string{"a wake for nobody"})
+	if !done || err != nil {
+		t.Errorf("the Swap: %v, %v", done, err)
+	}
+	poll.Until(t, "the inbox is removed", func() bool {
+		there, _, err := a.conn.Exists(dead)
+		return err == nil && !there
+	})
 }

@@ -22,8 +22,8 @@ import (
 // This file delivers wakes. Each process has an inbox: a znode with a child for each
 // wake, whose name is the text. The child comes with the write of the row, in the same
 // multi. It is ephemeral, so it ends at the latest with the session of its sender. The
-// inbox is a container with an ephemeral znode of its owner in it: when that and the
-// last wake are gone, the server removes it.
+// inbox has an ephemeral znode of its owner in it. Without that nothing is put into it,
+// and whoever notices removes it.
 //
 // To whom a wake goes is in the row's book: which waiter has which inbox. A wake to all
 // processes would have all of them read at each hand-over. Where the book does not know
@@ -129,10 +129,9 @@ func (s *store) Hear(ctx context.Context, ready func(), heard func(wake string))
 	id := binary.BigEndian.Uint64(random[:]) | 1
 	path := s.inboxPath(id)
 	_, err = within(ctx, func() (string, error) {
-		if _, err := conn.CreateContainer(path, nil, zk.FlagContainer, s.acl); err != nil {
-			return "", err
-		}
-		return conn.Create(path+"/"+owner, nil, zk.FlagEphemeral, s.acl)
+		s.clearAll(conn)
+		_, err := conn.Multi(&zk.CreateRequest{Path: path, Acl: s.acl}, &zk.CreateRequest{Path: path + "/" + owner, Acl: s.acl, Flags: zk.FlagEphemeral})
+		return "", err
 	})
 	defer s.closeInbox(conn, path)
 	if err != nil {
@@ -217,9 +216,33 @@ func (s *store) closeInbox(conn *zk.Conn, path string) {
 	defer cancel()
 	_, _ = within(ctx, func() (struct{}, error) {
 		err := conn.Delete(path+"/"+owner, -1)
-		if err == nil {
-			err = conn.Delete(path, -1)
-		}
+		clearInbox(conn, path)
 		return struct{}{}, err
 	})
+}
+
+// clearAll removes the inboxes of processes that have ended.
+func (s *store) clearAll(conn *zk.Conn) {
+	inboxes, _, _ := conn.Children(s.root + wakesPath)
+	for _, id := range inboxes {
+		clearInbox(conn, s.root+wakesPath+"/"+id)
+	}
+}
+
+// clearInbox removes an inbox without an owner, and what is in it. If that fails,
+// another one will.
+func clearInbox(conn *zk.Conn, path string) {
+	for range 3 { // somebody else may remove something, too
+		names, _, err := conn.Children(path)
+		if err != nil || slices.Contains(names, owner) {
+			return
+		}
+		var ops []any
+		for _, name := range names {
+			ops = append(ops, &zk.DeleteRequest{Path: path + "/" + name, Version: -1})
+		}
+		if _, err := conn.Multi(append(ops, &zk.DeleteRequest{Path: path, Version: -1})...); err == nil {
+			return
+		}
+	}
 }
