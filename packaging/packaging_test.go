@@ -91,6 +91,12 @@ func linkerFlags(t *testing.T, values ...string) string {
 	return all
 }
 
+// releaseTags returns the build tags of the release.
+func releaseTags(t *testing.T) string {
+	t.Helper()
+	return strings.NewReplacer("[", "", "]", "", " ", "").Replace(strings.Join(fields(config(t), "tags"), ","))
+}
+
 const (
 	commit = "4f0c2a91b7de4f0c2a91b7de4f0c2a91b7de4f0c"
 	date   = "2026-01-31T09:00:00Z"
@@ -106,9 +112,8 @@ const (
 func TestReleaseIsWhatItShouldBe(t *testing.T) {
 	t.Parallel()
 	flags := linkerFlags(t, "{{.Version}}", "1.2.3", "{{.FullCommit}}", commit, "{{.CommitDate}}", date)
-	tags := strings.Trim(strings.Join(fields(config(t), "tags"), " "), "[]")
 	program := filepath.Join(t.TempDir(), "redlatch")
-	build := exec.Command("go", "build", "-tags", tags, "-ldflags", flags, "-o", program, "../cmd/redlatch")
+	build := exec.Command("go", "build", "-tags", releaseTags(t), "-ldflags", flags, "-o", program, "../cmd/redlatch")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -192,7 +197,7 @@ func locksInPostgreSQL(t *testing.T, program string) {
 // the command have no use for.
 func TestCommandLinksNoMoreThanItNeeds(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command("go", "list", "-deps", "../cmd/redlatch").CombinedOutput()
+	out, err := exec.Command("go", "list", "-deps", "-tags", releaseTags(t), "../cmd/redlatch").CombinedOutput()
 	if err != nil {
 		t.Fatalf("go list: %v\n%s", err, out)
 	}

@@ -34,7 +34,7 @@ row() {
 }
 
 # The flags of packaging/goreleaser.yaml, and those that every program can have.
-release=(-trimpath -tags nopgxregisterdefaulttypes -ldflags "-s -w")
+release=(-trimpath -tags nopgxregisterdefaulttypes,grpcnotrace -ldflags "-s -w")
 stripped=(-trimpath -ldflags "-s -w")
 row "build" "size"
 row "---" "---"
@@ -44,7 +44,7 @@ row "with -ldflags -w: no debugger's tables" "$(mb "$(build -trimpath -ldflags -
 before=$(build "${stripped[@]}")
 row "with -ldflags '-s -w': no symbols either" "$(mb "$before")"
 after=$(build "${release[@]}")
-row "with -tags nopgxregisterdefaulttypes too: the release" "$(mb "$after")"
+row "with the tags of the release too" "$(mb "$after")"
 echo
 
 # without NAME: how much smaller the command is without what the overlays leave
@@ -66,6 +66,7 @@ postgres='/redlatch\/store\/postgres"/d; /postgres\.Schema/d'
 mysql='/redlatch\/store\/mysql"/d; /mysql\.Schema/d'
 sqlite='/redlatch\/store\/sqlite"/d; s/sqlite\.DefaultPath\(\)/"", error(nil)/'
 rueidis='/redis\/rueidis"/d'
+etcd='/redlatch\/store\/etcd"/d' zookeeper='/redlatch\/store\/zookeeper"/d'
 stub $nodes "$sqlite"
 stub $where "$sqlite"
 without "a file: SQLite (modernc.org/sqlite)"
@@ -77,6 +78,10 @@ stub $schema "$mysql"
 without "MySQL and MariaDB (go-sql-driver)"
 stub $nodes "$rueidis"
 without "Sentinel and Cluster (rueidis)"
+stub $nodes "$etcd"
+without "etcd (its own client, gRPC)"
+stub $nodes "$zookeeper"
+without "ZooKeeper (go-zookeeper)"
 page() {
 	stub cmd/redlatch/main.go 's/newUI\(say\), //'
 	local file
@@ -87,10 +92,10 @@ page() {
 page
 without "the page of redlatch ui (net/http)"
 page
-stub $nodes "$postgres; $mysql; $sqlite; $rueidis"
+stub $nodes "$postgres; $mysql; $sqlite; $rueidis; $etcd; $zookeeper"
 stub $schema "$postgres; $mysql"
 stub $where "$sqlite"
-without "these five together: some of it they share"
+without "these seven together: some of it they share"
 printf 'package main\n\nimport "github.com/spf13/cobra"\n\nfunc main() { (&cobra.Command{Use: "x"}).Execute() }\n' >"$tmp/cobra.go"
 printf 'package main\n\nimport ("crypto/tls"; "encoding/json"; "fmt"; "os")\n\nfunc main() { _, err := tls.Dial("tcp", os.Args[1], nil); json.NewEncoder(os.Stdout).Encode(fmt.Sprint(err)) }\n' >"$tmp/tls.go"
 for p in tls cobra; do
