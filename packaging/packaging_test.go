@@ -101,9 +101,10 @@ const (
 	commit = "4f0c2a91b7de4f0c2a91b7de4f0c2a91b7de4f0c"
 	date   = "2026-01-31T09:00:00Z"
 
-	// mostBytes is how large the command may be in a release. It has 17
-	// million: what makes it much larger should be known.
-	mostBytes = 20_000_000
+	// mostBytes is how large the command may be in a release. It has 22
+	// million, 5 of them for etcd's client: what makes it much larger should be
+	// known.
+	mostBytes = 24_000_000
 )
 
 // TestReleaseIsWhatItShouldBe builds the command as a release does, but for
