@@ -44,9 +44,9 @@ type pollFD struct {
 const pollIn = 1
 
 // A reply over the loopback arrives within microseconds; to sleep until then, and
-// to be woken, takes longer. So a caller looks for it that many times, and gives
-// way to other threads each time, before it sleeps. If it looked in vain, it does
-// not for the next calls: the server is far away, or busy.
+// to be woken, takes longer. So a caller looks for it that many times, and yields
+// to other threads each time, before it sleeps. If there was none, it does not look
+// for the next calls: the server is far away, or busy.
 const (
 	looks     = 64
 	restCalls = 7
