@@ -1,0 +1,141 @@
+package world
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// link is the connection of a client to a server. Messages arrive in the order in
+// which they were sent, or not at all.
+type link struct {
+	cut       bool
+	out, back time.Duration // when the last one arrives
+}
+
+// resource is the number of the resource among the servers.
+const resource = -1
+
+// flight is a message on its way.
+type flight struct {
+	client, server int
+	what           string
+	back           bool // it is an answer
+	from, to       time.Duration
+}
+
+// hit is a message that has arrived.
+type hit struct {
+	client, server int
+	what           string
+	good           bool
+}
+
+func (w *World) fly(client, server int, what string, d time.Duration) *flight {
+	f := &flight{client: client, server: server, what: what, from: w.now, to: w.now + d}
+	w.flights = append(w.flights, f)
+	return f
+}
+
+func (w *World) land(f *flight) {
+	w.flights = without(w.flights, func(other *flight) bool { return other == f })
+}
+
+// maxHits is how many arrivals are kept for the page, which takes them.
+const maxHits = 200
+
+func (w *World) hit(f *flight, good bool) {
+	if len(w.hits) < maxHits {
+		w.hits = append(w.hits, hit{f.client, f.server, f.what, good})
+	}
+}
+
+// inOrder is when a message arrives that is sent now: after those before it.
+func (w *World) inOrder(last *time.Duration) time.Duration {
+	*last = max(*last+1, w.now+w.trip())
+	return *last - w.now
+}
+
+// Cut cuts the link to a server, by its number from 1 on.
+func (c *Client) Cut(number int) {
+	if l := &c.links[number-1]; !l.cut {
+		l.cut = true
+		c.w.say("fault", "The link between %s and server %d is cut", c.Name, number)
+	}
+}
+
+// Mend has the link work again.
+func (c *Client) Mend(number int) {
+	if l := &c.links[number-1]; l.cut {
+		l.cut = false
+		c.w.say("fault", "The link between %s and server %d works again", c.Name, number)
+		c.reconnected(number - 1)
+	}
+}
+
+// works reports whether messages between a client and a server arrive.
+func (c *Client) works(i int) bool { return !c.links[i].cut && !c.w.Servers[i].down }
+
+// reconnected has the client learn that notifications may have been lost.
+func (c *Client) reconnected(i int) {
+	c.w.after(c.w.trip(), func() {
+		if c.works(i) {
+			c.deliver(func() {
+				c.missed++
+				if cl := c.claim; cl != nil {
+					cl.handle(protocol.Event{Kind: protocol.Wake, Node: i, Wake: node.Wake{Kind: node.WakeMissed}})
+				}
+			})
+		}
+	})
+}
+
+// notify sends a notification of a server.
+func (c *Client) notify(i int, cl *claim, wake node.Wake) {
+	f := c.w.fly(c.number, i, "notify", c.w.inOrder(&c.links[i].back))
+	f.back = true
+	c.w.at(f.to, func() {
+		c.w.land(f)
+		if c.works(i) {
+			c.w.hit(f, true)
+			c.deliver(func() { cl.handle(protocol.Event{Kind: protocol.Wake, Node: i, Wake: wake}) })
+		}
+	})
+}
+
+// call sends a request to a server, and calls done with the answer, or with why
+// there is none.
+func (c *Client) call(i int, req node.Request, limit time.Duration, done func(node.Reply, protocol.Fault)) {
+	w, m := c.w, &c.members[i]
+	w.sent++
+	req.Name, req.Guard, req.Retention, req.Epoch = Name, &w.guard, retention, m.epoch
+	m.begin(c.uptime())
+	sent, over := c.time(), false
+	finish := func(reply node.Reply, fault protocol.Fault) {
+		if over {
+			return
+		}
+		over = true
+		c.learn(i, req.Op, sent, reply, fault)
+		done(reply, fault)
+	}
+	w.after(limit, func() { c.deliver(func() { finish(node.Reply{}, protocol.TimedOut) }) })
+	f := w.fly(c.number, i, req.Op.String(), w.inOrder(&c.links[i].out))
+	w.at(f.to, func() {
+		w.land(f)
+		if !c.works(i) {
+			return
+		}
+		reply := w.Servers[i].apply(req)
+		w.hit(f, reply.Status == node.Granted)
+		b := w.fly(c.number, i, req.Op.String(), w.inOrder(&c.links[i].back))
+		b.back = true
+		w.at(b.to, func() {
+			w.land(b)
+			if c.works(i) {
+				c.deliver(func() { finish(reply, protocol.NoFault) })
+			}
+		})
+	})
+}

@@ -1,0 +1,328 @@
+package world
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+)
+
+// Page is the playground's side of a world. Its commands are what the page's
+// script sends.
+type Page struct {
+	world *World
+	tell  *Telling // nil in free play
+	fresh bool     // the world is new since the last state
+	lines int      // that the page has seen
+}
+
+// Command is what a user does.
+type Command struct {
+	Do     string
+	Story  string  // open
+	Client int     // from 0 on
+	Server int     // from 1 on
+	By     float64 // seconds: run, clock-client, clock-server
+	// GuardOff and Unchecked are for free play.
+	GuardOff, Unchecked bool
+}
+
+// Do does what a command says, given as JSON, and returns the State, as JSON.
+func (p *Page) Do(command string) string {
+	var c Command
+	if err := json.Unmarshal([]byte(command), &c); err != nil {
+		return failure(err)
+	}
+	p.do(c)
+	out, err := json.Marshal(p.state())
+	if err != nil {
+		return failure(err)
+	}
+	return string(out)
+}
+
+func failure(err error) string {
+	out, _ := json.Marshal(map[string]string{"Failure": err.Error()})
+	return string(out)
+}
+
+func (p *Page) do(c Command) {
+	d := time.Duration(c.By * float64(time.Second))
+	switch c.Do {
+	case "open":
+		p.open(c)
+		return
+	case "run":
+		if p.tell != nil {
+			p.tell.Run(d)
+		} else {
+			p.world.Run(d)
+		}
+		return
+	case "step":
+		if p.tell == nil || p.tell.Running {
+			p.world.Step()
+		}
+		if p.tell != nil {
+			p.tell.over()
+		}
+		return
+	case "next":
+		if p.tell != nil {
+			before := p.tell.World
+			p.tell.Next()
+			p.world, p.fresh = p.tell.World, p.fresh || p.tell.World != before
+		}
+		return
+	case "finish":
+		if p.tell != nil {
+			p.tell.Finish()
+		}
+		return
+	}
+	if p.act(c, d) {
+		p.tell = nil // the reader has taken over
+	}
+}
+
+// open begins a story, or free play.
+func (p *Page) open(c Command) {
+	p.tell, p.fresh = nil, true
+	for _, s := range Stories {
+		if s.Name == c.Story {
+			p.tell = Tell(s)
+			p.world = p.tell.World
+			return
+		}
+	}
+	p.world = New(Options{Clients: 3, Busy: true, GuardOff: c.GuardOff, Unchecked: c.Unchecked, Seed: 7})
+}
+
+// act does what a button says. It reports false if it knows none.
+func (p *Page) act(c Command, d time.Duration) bool {
+	w := p.world
+	if c.Client < 0 || c.Client >= len(w.Clients) || c.Server < 0 || c.Server > len(w.Servers) {
+		return false
+	}
+	client := w.Clients[c.Client]
+	server := w.Servers[max(c.Server-1, 0)]
+	switch c.Do {
+	case "lock":
+		client.Ask()
+	case "release":
+		client.busy = false
+		client.Release()
+	case "pause":
+		client.Pause()
+	case "resume":
+		client.Resume()
+	case "cut":
+		client.Cut(server.Number)
+	case "mend":
+		client.Mend(server.Number)
+	case "clock-client":
+		client.Skew(d)
+	case "stop":
+		server.Stop()
+	case "start":
+		server.Start()
+	case "empty":
+		server.RestartEmpty()
+	case "clock-server":
+		server.Skew(d)
+	default:
+		return false
+	}
+	w.check()
+	return true
+}
+
+// State is what the page shows.
+type State struct {
+	Fresh    bool
+	Now      float64
+	TTL      float64
+	GuardOff bool
+	Stories  []Entry `json:",omitempty"` // in the first state of a world
+	Story    *Chapter
+	Clients  []ClientState
+	Servers  []ServerState
+	Resource ResourceState
+	Flights  []FlightState
+	Hits     []HitState
+	Lines    []Line
+	Two      bool
+	Twice    int
+	Sent     int
+	Beyond   []string
+	Broken   []string
+}
+
+// Entry is a story to choose.
+type Entry struct{ Name, Title string }
+
+// Chapter is how far a story is.
+type Chapter struct {
+	Name, Title, About string
+	At, Steps          int
+	Running            bool
+	Say, Then          string
+	Wrong              string
+}
+
+// ClientState is a client.
+type ClientState struct {
+	Name, State            string
+	Paused, Holds, Believe bool
+	Wants                  bool
+	Token                  string
+	Left                   float64
+	Skew                   float64
+	Cut                    []bool
+}
+
+// ServerState is a server. Quarantine is -1 if there is none, and 0 until it is
+// marked.
+type ServerState struct {
+	Number     int
+	Down       bool
+	Skew       float64
+	Quarantine float64
+	Holder     string
+	Token      string
+	Left       float64
+	Queue      []string
+}
+
+// ResourceState is the resource.
+type ResourceState struct {
+	Checks  bool
+	Highest string
+	Writes  []WriteState
+}
+
+// WriteState is one of the last writes.
+type WriteState struct {
+	By, Token       string
+	At              float64
+	Accepted, Stale bool
+}
+
+// FlightState is a message: Part is how far it is.
+type FlightState struct {
+	Client, Server int
+	What           string
+	Back           bool
+	Part           float64
+}
+
+// HitState is a message that has arrived since the last state.
+type HitState struct {
+	Client, Server int
+	Good           bool
+}
+
+// maxWrites is how many writes the page shows.
+const maxWrites = 5
+
+func (p *Page) state() State {
+	w := p.world
+	s := State{
+		Fresh: p.fresh, Now: w.now.Seconds(), TTL: TTL.Seconds(), GuardOff: w.guard.Off,
+		Two: w.two, Twice: w.twice, Sent: w.sent, Beyond: w.beyond, Broken: w.broken,
+	}
+	if p.fresh {
+		p.fresh, p.lines = false, 0
+		for _, story := range Stories {
+			s.Stories = append(s.Stories, Entry{story.Name, story.Title})
+		}
+	}
+	s.Lines, p.lines = w.lines[p.lines:], len(w.lines)
+	if p.tell != nil {
+		s.Story = p.tell.chapter()
+	}
+	for _, c := range w.Clients {
+		s.Clients = append(s.Clients, c.state())
+	}
+	for _, srv := range w.Servers {
+		s.Servers = append(s.Servers, srv.show())
+	}
+	s.Resource = ResourceState{Checks: w.Resource.Checks}
+	if w.Resource.Highest > 0 {
+		s.Resource.Highest = Text(w.Resource.Highest)
+	}
+	for _, wr := range w.Resource.Writes[max(0, len(w.Resource.Writes)-maxWrites):] {
+		s.Resource.Writes = append(s.Resource.Writes, WriteState{wr.By, Text(wr.Token), wr.At.Seconds(), wr.Accepted, wr.Stale})
+	}
+	for _, f := range w.flights {
+		s.Flights = append(s.Flights, FlightState{f.client, f.server, f.what, f.back, float64(w.now-f.from) / float64(f.to-f.from)})
+	}
+	for _, h := range w.hits {
+		s.Hits = append(s.Hits, HitState{h.client, h.server, h.good})
+	}
+	w.hits = nil
+	return s
+}
+
+func (t *Telling) chapter() *Chapter {
+	s := t.Story
+	c := &Chapter{Name: s.Name, Title: s.Title, About: s.About, At: t.At, Steps: len(s.Steps), Running: t.Running}
+	if t.At > 0 {
+		step := s.Steps[t.At-1]
+		c.Say = step.Say
+		if !t.Running {
+			c.Then = step.Then
+		}
+	}
+	if t.Err != nil {
+		c.Wrong = t.Err.Error()
+	}
+	return c
+}
+
+func (c *Client) state() ClientState {
+	s := ClientState{Name: c.Name, Paused: c.paused, Holds: c.Holds(), Believe: c.Believes(), Skew: c.skew.Seconds(), State: "idle"}
+	for i := range c.links {
+		s.Cut = append(s.Cut, c.links[i].cut)
+	}
+	cl := c.claim
+	if cl == nil {
+		return s
+	}
+	s.Wants = !cl.State().IsOver()
+	if cl.State().IsHeld() {
+		s.Token, s.Left = Text(cl.Token()), max(0, (cl.Deadline()-c.uptime()).Seconds())
+	}
+	switch st := cl.State(); {
+	case st == protocol.Extending:
+		s.State = "holds the lock, and extends it"
+	case st.IsHeld():
+		s.State = "holds the lock"
+	case st == protocol.Releasing:
+		s.State = "releases the lock"
+	case st.IsOver():
+		s.State = "idle"
+	case st == protocol.Waiting || st == protocol.Yielding || cl.waited:
+		s.State = "waits"
+	default:
+		s.State = "asks for the lock"
+	}
+	return s
+}
+
+func (s *Server) show() ServerState {
+	out := ServerState{Number: s.Number, Down: s.down, Skew: s.skew.Seconds(), Quarantine: -1}
+	if left, is := s.quarantine(); is {
+		out.Quarantine = max(0, left.Seconds())
+	}
+	l := s.look()
+	for _, h := range l.Holders {
+		out.Holder, _ = protocol.OwnerOf(h.Value)
+		out.Token, out.Left = Text(h.Token), h.Until.Sub(s.clock()).Seconds()
+	}
+	for _, waiter := range l.Waiters {
+		owner, _ := protocol.OwnerOf(waiter.Value)
+		out.Queue = append(out.Queue, owner)
+	}
+	return out
+}
