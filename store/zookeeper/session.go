@@ -116,12 +116,14 @@ func (l *link) dialNoting(network, address string, timeout time.Duration) (net.C
 		l.note(err)
 		return nil, err
 	}
-	return &handshake{Conn: c, done: func(served bool) {
-		if served {
-			l.note(nil)
-		} else {
-			l.note(fmt.Errorf("%s %w", address, ErrNotServing))
+	return &handshake{Conn: c, done: func(err error) {
+		switch {
+		case errors.Is(err, io.EOF):
+			err = fmt.Errorf("%s %w", address, ErrNotServing)
+		case err != nil:
+			err = fmt.Errorf("%s: %w", address, err)
 		}
+		l.note(err)
 	}}, nil
 }
 
@@ -141,20 +143,23 @@ func (l *link) unreachable(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoSession, err)
 }
 
-// handshake is a connection that notices if the server closes it before it has
-// answered anything. A server does that without a quorum, and if it has not seen yet
-// what the session has seen.
+// handshake is a connection that notes how the first answer comes: its error, or nil.
+// A server without a quorum, or one that has not seen yet what the session has seen,
+// closes the connection instead.
 type handshake struct {
 	net.Conn
 	over bool
-	done func(served bool)
+	done func(error)
 }
 
 func (h *handshake) Read(b []byte) (int, error) {
 	n, err := h.Conn.Read(b)
-	if !h.over && (n > 0 || errors.Is(err, io.EOF)) {
+	if !h.over && n > 0 {
 		h.over = true
-		h.done(n > 0)
+		h.done(nil)
+	} else if !h.over && err != nil {
+		h.over = true
+		h.done(err)
 	}
 	return n, err
 }
