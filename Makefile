@@ -66,6 +66,10 @@ lint: ## formatting, go vet and staticcheck, in every module
 snippets: ## write the marked blocks of the documentation anew from their sources
 	$(GO) test -count 1 -run TheCodeItShows ./internal/test/snippets -update
 
+.PHONY: demo-svg
+demo-svg: ## record redlatch demo, as docs/img/demo.svg
+	$(GO) run ./internal/test/demosvg
+
 .PHONY: cross
 cross: ## build library and commands for every platform
 	@set -e; for p in $(PLATFORMS); do \

@@ -70,7 +70,7 @@ func completeAll(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "run", "lock", "ls", "show", "watch", "break":
 		cmd.ValidArgsFunction = completeName
-	case "extend", "unlock", "init", "doctor", "dev", "ui", "version":
+	case "extend", "unlock", "init", "doctor", "demo", "dev", "ui", "version":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, sub := range cmd.Commands() {
