@@ -35,6 +35,9 @@ type LockState struct {
 	// the holder, of the last holder, or of a client that was refused. It is 0
 	// if no node remembers one.
 	Fence redlatch.Token
+	// Broken is the token of the last Break that took the lock from a holder, as
+	// far as any node remembers it; 0 for none.
+	Broken redlatch.Token
 	// Waiting is the number of clients that wait: the highest that any node
 	// reports. A client counts once, however many of its goroutines wait: they
 	// queue behind one that asks.
@@ -93,13 +96,17 @@ type NodeListing struct {
 type Survey struct {
 	// Locks are the locks that are held or waited for, sorted by name.
 	Locks []LockState
+	// Broken are the locks that were broken and are now free. Nodes remember a
+	// break for about an hour.
+	Broken []LockState
 	// Failed are the nodes that did not answer.
 	Failed []node.Result
 }
 
-// List returns the locks that are held or waited for on any node, as far as the
-// nodes can list them: on Redis it finds no lock of a foreign Redlock client. If too few nodes answered, it returns what
-// was found and a *redlatch.QuorumError. It takes time in proportion to the
+// List returns the locks that are held or waited for on any node, and those that
+// were broken, as far as the nodes can list them: on Redis it finds no lock of a
+// foreign Redlock client. If too few nodes answered, it returns what was found and
+// a *redlatch.QuorumError. It takes time in proportion to the
 // number of keys on the nodes; ctx ends it.
 func (a *Admin) List(ctx context.Context) (*Survey, error) {
 	return a.list(ctx, nil)
@@ -146,9 +153,16 @@ func (a *Admin) list(ctx context.Context, probed *Pulse) (*Survey, error) {
 			}
 			listings[i] = l
 		}
-		s.Locks = append(s.Locks, a.lockState(key, listings, errs))
+		l := a.lockState(key, listings, errs)
+		if len(l.Holders) == 0 && l.Waiting == 0 {
+			s.Broken = append(s.Broken, l)
+		} else {
+			s.Locks = append(s.Locks, l)
+		}
 	}
-	slices.SortFunc(s.Locks, func(a, b LockState) int { return cmp.Compare(a.Name, b.Name) })
+	for _, locks := range [][]LockState{s.Locks, s.Broken} {
+		slices.SortFunc(locks, func(a, b LockState) int { return cmp.Compare(a.Name, b.Name) })
+	}
 	return s, a.tooFew("", start, errs)
 }
 
@@ -232,7 +246,7 @@ func (a *Admin) lockState(key string, found []node.Listing, errs []error) LockSt
 		if h := redlatch.HoldersOf(n.result()); len(h) > 0 {
 			n.Owner, n.Token = h[0].Owner, h[0].Token
 		}
-		s.Fence = max(s.Fence, n.Reply.Fence)
+		s.Fence, s.Broken = max(s.Fence, n.Reply.Fence), max(s.Broken, n.Broken)
 		s.Waiting = max(s.Waiting, n.Waiting)
 		for _, w := range n.Waiters {
 			w.Slot = 0 // which it would take anyway

@@ -10,9 +10,9 @@ import (
 type Lister interface {
 	Node
 
-	// List calls found once for each name that begins with prefix and is held
-	// or waited for, in no particular order and without Waiters, Completed and
-	// Since. It reads the store in steps: a name that is taken or freed
+	// List calls found once for each name that begins with prefix and is held,
+	// waited for, or was broken, in no particular order and without Waiters,
+	// Completed and Since. It reads the store in steps: a name that is taken or freed
 	// meanwhile may be missing.
 	List(ctx context.Context, prefix string, found func(Listing)) error
 
@@ -36,6 +36,9 @@ type Listing struct {
 	Reply Reply
 	// Holders are the holders, in the order in which they came (Held).
 	Holders []Holder
+	// Broken is the token of the last OpBreak that took the name from a holder; 0
+	// for none. The node remembers it for its Retention at least.
+	Broken Token
 	// Waiting is the number of waiters.
 	Waiting int
 	// Waiters are the first of them, in the order of the queue.

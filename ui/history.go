@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 )
 
@@ -27,11 +29,14 @@ type kind string
 
 // The kinds of events.
 const (
-	kindHeld  kind = "held"  // somebody got a lock
-	kindFree  kind = "free"  // somebody no longer has it
-	kindWorse kind = "worse" // a node is less well
-	kindWell  kind = "well"  // a node is back
-	kindNote  kind = "note"  // about the page itself
+	kindHeld    kind = "held"    // somebody got a lock
+	kindFree    kind = "free"    // somebody no longer has it: it was released, or nobody knows why
+	kindExpired kind = "expired" // it was not extended in time
+	kindBroken  kind = "broken"  // an operator took it away
+	kindForgot  kind = "forgot"  // nodes have lost it
+	kindWorse   kind = "worse"   // a node is less well
+	kindWell    kind = "well"    // a node is back
+	kindNote    kind = "note"    // about the page itself
 )
 
 const (
@@ -48,7 +53,8 @@ type history struct {
 	events []event // the last first
 	last   time.Time
 	known  map[string][]holder // the holders of every lock that is held
-	nodes  map[string]health
+	broken map[string]redlatch.Token
+	nodes  map[string]nodeHealth
 }
 
 // add remembers an event.
@@ -80,12 +86,15 @@ func (h *history) note(s *snapshot, usual time.Duration) {
 // noteNodes finds nodes that are better or worse than before.
 func (h *history) noteNodes(s *snapshot) {
 	if h.nodes == nil {
-		h.nodes = map[string]health{}
+		h.nodes = map[string]nodeHealth{}
 	}
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		before, known := h.nodes[n.name]
-		if h.nodes[n.name] = n.health; before == n.health || !known && n.health == inService {
+		if n.since = before.since; before.health != n.health {
+			n.since = s.at.Add(-s.took)
+		}
+		if h.nodes[n.name] = *n; before.health == n.health || !known && n.health == inService {
 			continue
 		}
 		e := event{at: s.at, kind: kindWorse, node: n.name}
@@ -111,10 +120,12 @@ func (h *history) noteNodes(s *snapshot) {
 func (h *history) noteLocks(s *snapshot, first bool) {
 	now, listed := make(map[string][]holder, len(s.locks)), make(map[string]bool, len(s.locks))
 	var found []event
+	forgot := make([]int, len(s.nodes))
 	for i := range s.locks {
 		l := &s.locks[i]
 		listed[l.name] = true
 		before := h.known[l.name]
+		s.forgotten(before, l, forgot)
 		switch l.state {
 		case admin.StateHeld:
 			now[l.name] = extended(before, l.holders, s.at)
@@ -125,15 +136,20 @@ func (h *history) noteLocks(s *snapshot, first bool) {
 			continue
 		}
 		if !first {
-			found = append(found, changes(l.name, before, now[l.name], s.at)...)
+			found = append(found, h.changes(l.name, before, now[l.name], s)...)
 		}
 	}
 	for name, before := range h.known {
 		if !listed[name] {
-			found = append(found, changes(name, before, nil, s.at)...)
+			found = append(found, h.changes(name, before, nil, s)...)
 		}
 	}
-	h.known = now
+	h.known, h.broken = now, s.broken
+	for i, n := range forgot {
+		if n > 0 {
+			h.add(event{at: s.at, kind: kindWorse, node: s.nodes[i].name, text: "has forgotten " + count(n, "lock")})
+		}
+	}
 	for _, e := range found[:min(len(found), maxAtOnce)] {
 		h.add(e)
 	}
@@ -142,31 +158,97 @@ func (h *history) noteLocks(s *snapshot, first bool) {
 	}
 }
 
-// changes returns what happened to one lock.
-func changes(name string, before, now []holder, at time.Time) []event {
-	var gone, come []event
-	for i := range before {
-		if h := &before[i]; !among(h, now) {
-			e := event{at: at, kind: kindFree, lock: name, text: "released by", who: h.Owner}
-			switch passed := !h.never() && !h.until.After(at); {
-			case passed && h.overdue:
-				e.text = "expired; it was held by"
-			case passed: // it may have been extended, and released
-				e.text = "no longer held by"
-			}
-			gone = append(gone, e)
+// forgotten counts the nodes that have lost a lock which others still have: before
+// its expiry there, and without a release.
+func (s *snapshot) forgotten(before []holder, l *lock, forgot []int) {
+	if len(before) == 0 || len(l.holders) == 0 || !before[0].same(&l.holders[0]) {
+		return
+	}
+	for i, until := range before[0].on {
+		switch now := &l.holders[0].on[i]; {
+		case s.nodes[i].health == noAnswer:
+			*now = until // it may have it still
+		case now.IsZero() && until.Sub(s.at) > sameExpiry:
+			forgot[i]++
+			before[0].on[i] = time.Time{} // once
 		}
 	}
+}
+
+// vanished returns the locks whose holders are gone before their time, as many as
+// are noted. Why they are gone takes a closer look.
+func (h *history) vanished(s *snapshot) []string {
+	if s.err != nil {
+		return nil
+	}
+	var names []string
+	for name, before := range h.known {
+		l := s.lock(name)
+		if l != nil && (l.state == admin.StateUnknown || l.state == admin.StateSplit) {
+			continue
+		}
+		var now []holder
+		if l != nil {
+			now = l.holders
+		}
+		if slices.ContainsFunc(before, func(b holder) bool { return !b.passed(s.at) && !among(&b, now) }) && len(names) < maxAtOnce {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// passed reports whether the time of a holder is over.
+func (h *holder) passed(at time.Time) bool { return !h.never() && !h.until.After(at) }
+
+// changes returns what happened to one lock.
+func (h *history) changes(name string, before, now []holder, s *snapshot) []event {
+	var gone, come []event
+	for i := range before {
+		b := &before[i]
+		if among(b, now) {
+			continue
+		}
+		e := event{at: s.at, kind: kindFree, lock: name, text: "released by", who: b.Owner}
+		lost := forgetful(b, s.gone[name])
+		switch {
+		case s.broken[name] > max(b.Token, h.broken[name]):
+			e.kind, e.text = kindBroken, "broken; it was held by"
+		case b.passed(s.at) && b.overdue:
+			e.kind, e.text = kindExpired, "expired; it was held by"
+		case b.passed(s.at): // it may have been extended, and released
+			e.text = "no longer held by"
+		case lost != "":
+			e.kind, e.text = kindForgot, "forgotten by "+lost+"; it was held by"
+		}
+		gone = append(gone, e)
+	}
 	for i := range now {
-		if h := &now[i]; !among(h, before) {
+		if b := &now[i]; !among(b, before) {
 			text := "acquired by"
-			if role := h.role(); role != "" {
+			if role := b.role(); role != "" {
 				text = "acquired (" + role + ") by"
 			}
-			come = append(come, event{at: at, kind: kindHeld, lock: name, text: text, who: h.Owner})
+			come = append(come, event{at: s.at, kind: kindHeld, lock: name, text: text, who: b.Owner})
 		}
 	}
 	return append(gone, come...)
+}
+
+// forgetful names the nodes that have forgotten a holder which is gone; empty if
+// one of them let it go: that one remembers the token.
+func forgetful(h *holder, s *admin.LockState) string {
+	var lost []string
+	for i, until := range h.on {
+		switch {
+		case s == nil || h.Token == 0 || until.IsZero() || s.Nodes[i].Err != nil:
+		case s.Nodes[i].Reply.Fence >= h.Token:
+			return ""
+		default:
+			lost = append(lost, s.Nodes[i].Node)
+		}
+	}
+	return strings.Join(lost, ", ")
 }
 
 // extended returns the holders with what is known of their extensions.

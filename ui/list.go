@@ -13,7 +13,8 @@ import (
 
 // listParts renders what may change on it.
 func listParts(s *snapshot, v view, w watch) *parts {
-	p := newParts(s, s.problem(), s.lates)
+	p := newParts(s, s.notice(), s.fresh(), s.lates)
+	w.stale = s.err != nil
 	nodes := p.list("nodes")
 	for i := range s.nodes {
 		nodes.add(w.nodeRow(i, &s.nodes[i]))
@@ -23,7 +24,7 @@ func listParts(s *snapshot, v view, w watch) *parts {
 	for _, l := range found.locks {
 		locks.add(w.lockRow(l))
 	}
-	locks.orNone("locks", 7, either(v.q != "", "No matches.", "No locks."))
+	locks.orNone("locks", 7, either(v.q != "", "No matches.", either(s.err == nil, "No locks.", either(s.asOf.IsZero(), "Nothing is known yet.", fill("No locks, %.", s.asOfText())))))
 	p.texts["summary"] = s.summary()
 	p.texts["found"] = found.text(v, len(s.locks))
 	p.texts["pager"] = found.pager(v)
@@ -69,8 +70,12 @@ func (s *snapshot) summary() markup {
 	case n < len(s.nodes):
 		class = "warning"
 	}
-	return fill(`<span><b>%</b> held</span><span><b>%</b> contended</span><span><b>%</b> %</span><span class="%"><b>% of %</b> nodes in service</span>`,
-		held, waited, waiting, either(waiting == 1, "waiter", "waiters"), class, n, len(s.nodes))
+	counts := fill(`<span><b>%</b> held</span><span><b>%</b> contended</span><span><b>%</b> %</span>`,
+		held, waited, waiting, either(waiting == 1, "waiter", "waiters"))
+	if s.err != nil {
+		counts = join(fill(`<span class="danger">%</span>`, s.asOfText()), when(!s.asOf.IsZero(), counts))
+	}
+	return join(counts, fill(`<span class="%"><b>% of %</b> nodes in service</span>`, class, n, len(s.nodes)))
 }
 
 // text says how many of all locks were found, and which of these are shown.
@@ -103,7 +108,10 @@ func (p *listing) pager(v view) markup {
 // holders differ. The roles keep it a table on small screens, where the style
 // makes it none.
 func (w watch) lockRow(l *lock) (string, markup) {
-	held := l.state == admin.StateHeld
+	held := l.state == admin.StateHeld && !w.stale
+	if l.state == admin.StateHeld && w.stale {
+		l = l.unknown()
+	}
 	holders := either(held, when(l.shared() != "", fill(`<span class="badge">%</span>`, l.shared())), badge(string(l.state)))
 	since, until, token := nothing, nothing, nothing
 	marks := []string{string(l.state)}
@@ -118,17 +126,17 @@ func (w watch) lockRow(l *lock) (string, markup) {
 			holders = join(holders, fill(`<span class="who">%%</span>`, h.who(), slot))
 		}
 	}
-	return l.id, fill(`<tr id="%" role="row" data-mark="%"><th scope="row" role="rowheader" class="name">%</th><td role="cell" class="holder">%%</td>`+
+	return l.id, fill(`<tr id="%" role="row"% data-mark="%"><th scope="row" role="rowheader" class="name">%</th><td role="cell" class="holder">%%</td>`+
 		`<td role="cell" class="num" data-label="held for">%</td><td role="cell" class="num" data-label="expires in">%</td>`+
 		`<td role="cell" class="num waiting" data-label="waiting clients">%</td><td role="cell" class="num token">%</td><td role="cell" class="num votes">%/%</td></tr>`,
-		l.id, idOf("m", marks...), lockLink(l.name), holders, more(len(l.holders)-maxListed), since, until,
+		l.id, when(w.stale, ` class="stale"`), idOf("m", marks...), lockLink(l.name), holders, more(len(l.holders)-maxListed), since, until,
 		either(l.waiting > 0, fill(`<b class="warning">%</b>`, l.waiting), `<span class="no">0</span>`),
 		token, l.naming, l.nodes)
 }
 
 // nodeRow returns the id and the row of a node.
 func (w watch) nodeRow(i int, n *nodeHealth) (string, markup) {
-	id, trip, clock := "n"+strconv.Itoa(i), nothing, nothing
+	id, trip, ahead := "n"+strconv.Itoa(i), nothing, nothing
 	if n.known {
 		trips := fmt.Sprintf("median %s, slowest %s of the last %d", millis(n.median), millis(n.slowest), recentTrips)
 		trip = fill(`<span title="%">%</span>`, trips, millis(n.roundTrip))
@@ -136,12 +144,13 @@ func (w watch) nodeRow(i int, n *nodeHealth) (string, markup) {
 		if n.clockAlarm > node.Fine {
 			alarm = n.clockAlarm.String()
 		}
-		clock = fill(`<span class="%" title="give or take %">%</span>`, alarm, millis(n.clockError), ahead(n.clock))
+		ahead = fill(`<span class="%" title="give or take %">%</span>`, alarm, millis(n.clockError), offset(n.clock))
 	}
 	rest := join(when(!n.until.IsZero(), fill(` <small>for another %</small>`, w.left(n.until))),
+		when(n.health != inService && n.until.IsZero(), fill(` <small>since %</small>`, clock(n.since))),
 		when(n.why != "", fill(`<small class="why">%</small>`, shown(n.why))))
 	return id, fill(`<tr id="%" data-mark="%"><th scope="row"><span class="name">%</span> <span class="health %">%</span>%</th><td class="num">%</td><td class="num">%</td></tr>`,
-		id, string(n.health), shown(n.name), n.health.alarm(), string(n.health), rest, trip, clock)
+		id, string(n.health), shown(n.name), n.health.alarm(), string(n.health), rest, trip, ahead)
 }
 
 // alarm says how bad a health is.
@@ -155,8 +164,8 @@ func (h health) alarm() string {
 	return "danger"
 }
 
-// ahead is how far a clock is ahead, with a sign unless it is none.
-func ahead(d time.Duration) string {
+// offset is how far a clock is ahead, with a sign unless it is none.
+func offset(d time.Duration) string {
 	text := millis(d.Abs())
 	switch {
 	case text == millis(0):

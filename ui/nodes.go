@@ -30,6 +30,7 @@ type nodeHealth struct {
 	health health
 	why    string
 	until  time.Time // the end of its quarantine; zero for none
+	since  time.Time // when a survey first found it so
 
 	known           bool // it answered, so the following are set
 	roundTrip       time.Duration

@@ -22,28 +22,34 @@ const maxHolders = 100
 // breaks the lock.
 func oneParts(s *snapshot, d *detail, v view, flags []string, w watch) *parts {
 	about := slices.DeleteFunc(slices.Clone(s.lates), func(e event) bool { return e.lock != v.lock })
-	problem := s.problem()
-	if d.err != nil {
-		problem = errorText(d.err)
-	}
-	p := newParts(s, problem, about)
 	l := cmp.Or(d.state, &admin.LockState{}) // nothing is known of it
+	problem, fresh := s.notice(), s.fresh()
+	if d.err != nil && s.err == nil { // the nodes were asked again
+		problem, fresh = notice("danger", errorText(d.err), ""), fill(`<span class="off">not live: %</span>`, s.asOfText())
+	}
+	p := newParts(s, problem, fresh, about)
 	holders := p.list("holders")
 	for _, h := range l.Holders[:min(len(l.Holders), maxHolders)] {
 		holders.add(w.holderRow(newHolder(h, d.at), len(l.Nodes)))
 	}
-	holders.orNone("holders", 5, "Not held.")
+	if last := s.lock(v.lock); d.err != nil && len(l.Holders) == 0 && last != nil {
+		w.stale = true
+		for _, h := range last.holders[:min(len(last.holders), maxHolders)] {
+			holders.add(w.holderRow(h, last.nodes))
+		}
+	}
+	holders.orNone("holders", 5, either(d.err == nil, "Not held.", "Not known."))
 	waiters := p.list("waiters")
 	for i, q := range l.Waiters {
 		waiters.add(w.waiterRow(i+1, q, len(l.Nodes)))
 	}
-	waiters.orNone("waiters", 5, "No waiters.")
+	waiters.orNone("waiters", 5, either(d.err == nil, "No waiters.", "Not known."))
 	answers := p.list("answers")
 	for i := range l.Nodes {
-		answers.add(w.answerRow(i, &l.Nodes[i], d.at))
+		answers.add(w.answerRow(i, l, d.at))
 	}
 	answers.orNone("answers", 6, "No node has answered.")
-	p.texts["state"] = either(d.state == nil, "not known", state(l))
+	p.texts["state"] = join(either(d.state == nil, "not known", state(l)), when(w.stale, fill("; the holders are shown %", s.asOfText())))
 	p.texts["queue"] = when(l.Waiting > len(l.Waiters), fill("and % more behind them", l.Waiting-len(l.Waiters)))
 	p.texts["completed"] = completed(l)
 	p.texts["command"] = command(l, flags)
@@ -131,8 +137,8 @@ func command(s *admin.LockState, flags []string) markup {
 // holderRow returns the id and the row of a holder.
 func (w watch) holderRow(h holder, nodes int) (string, markup) {
 	id := idOf("h", h.Owner, tokenText(h.Token), h.role())
-	return id, fill(`<tr id="%"><th scope="row" class="name">%%</th><td class="num">%</td><td class="num">%</td><td class="num token">%</td><td class="num">%/%</td></tr>`,
-		id, h.who(), when(h.role() != "", fill(` <span class="badge">%</span>`, h.role())),
+	return id, fill(`<tr id="%"%><th scope="row" class="name">%%</th><td class="num">%</td><td class="num">%</td><td class="num token">%</td><td class="num">%/%</td></tr>`,
+		id, when(w.stale, ` class="stale"`), h.who(), when(h.role() != "", fill(` <span class="badge">%</span>`, h.role())),
 		w.ago(h.Since), w.ends(h.until, h.never()), number(h.Token), h.Nodes, nodes)
 }
 
@@ -150,14 +156,19 @@ func (w watch) waiterRow(place int, q admin.WaiterState, nodes int) (string, mar
 }
 
 // answerRow returns the id and the row of what one node says.
-func (w watch) answerRow(i int, n *admin.NodeListing, at time.Time) (string, markup) {
-	id := "a" + strconv.Itoa(i)
+func (w watch) answerRow(i int, l *admin.LockState, at time.Time) (string, markup) {
+	id, n := "a"+strconv.Itoa(i), &l.Nodes[i]
 	if n.Err != nil {
 		return id, fill(`<tr id="%"><th scope="row" class="name">%</th><td colspan="5"><span class="danger">%</span></td></tr>`, id, shown(n.Node), shown(errorText(n.Err)))
 	}
 	var holder markup = `<span class="no">free</span>`
 	until := nothing
-	if n.Owner != "" {
+	switch {
+	case n.Owner == "" && n.Broken != 0 && n.Broken == n.Reply.Fence:
+		holder = `<span class="warning">broken</span>`
+	case n.Owner == "" && l.Held && n.Reply.Fence < l.Holders[0].Token:
+		holder = `<span class="warning" title="it forgot the lock, or did not get it yet">not known here</span>`
+	case n.Owner != "":
 		holder = join(shown(n.Owner), more(len(n.Holders)-1))
 		until = w.ends(at.Add(n.Reply.Left).Round(time.Second), n.Reply.Left == node.NoExpiry)
 	}

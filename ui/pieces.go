@@ -57,7 +57,10 @@ func tokenText(t redlatch.Token) string {
 
 // watch shows times relative to now. If now is zero, the page's script writes
 // them: otherwise every row would change in every second.
-type watch struct{ now time.Time }
+type watch struct {
+	now   time.Time
+	stale bool // what is shown is of an earlier time
+}
 
 // ago is how long ago a time is.
 func (w watch) ago(t time.Time) markup {

@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"embed"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,13 +19,13 @@ type parts struct {
 	seq   int // of the last event
 }
 
-// newParts returns what both pages have: a problem, and events.
-func newParts(s *snapshot, problem string, events []event) *parts {
+// newParts returns what both pages have: a notice, how new it is, and events.
+func newParts(s *snapshot, notice, fresh markup, events []event) *parts {
 	p := &parts{texts: map[string]markup{}, lists: map[string]*rows{}}
 	if len(s.lates) > 0 {
 		p.seq = s.lates[0].seq
 	}
-	p.texts["problem"] = when(problem != "", fill("<strong>%</strong>", problem))
+	p.texts["notice"], p.texts["live"] = notice, fresh
 	lately := p.list("lately")
 	for i := range events {
 		lately.add(events[i].id, events[i].row)
@@ -81,29 +80,8 @@ func (u *UI) fixed(s *snapshot, v view) map[string]markup {
 		"title":  fill("%", u.opts.Title),
 		"events": fill("%", "events"+v.query()),
 		"now":    fill("%", time.Now().UnixMilli()),
-		"asof":   either(s.at.IsZero(), "waiting for the nodes", join("as of ", clock(s.at))),
+		"asof":   either(s.at.IsZero(), "waiting for the nodes", s.asOfText()),
 	}
-}
-
-// problem says what is wrong with what a snapshot shows; empty for nothing.
-func (s *snapshot) problem() string {
-	answer := 0
-	for i := range s.nodes {
-		if s.nodes[i].health != noAnswer {
-			answer++
-		}
-	}
-	switch n := serving(s.nodes); {
-	case s.at.IsZero():
-		return "The nodes have not answered yet."
-	case s.err != nil && answer < s.need():
-		return fmt.Sprintf("%d of %s reachable; quorum is %d. Locks are unavailable, and this page may be incomplete.", answer, count(len(s.nodes), "node"), s.need())
-	case s.err != nil:
-		return errorText(s.err)
-	case n < s.need():
-		return fmt.Sprintf("%d of %s in service; quorum is %d. Locks are unavailable.", n, count(len(s.nodes), "node"), s.need())
-	}
-	return ""
 }
 
 // announcement says what has happened since an event, for readers who do not see

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,11 +19,17 @@ import (
 type snapshot struct {
 	at    time.Time
 	took  time.Duration
-	locks []lock // sorted by name
+	asOf  time.Time // when enough nodes reported the locks; zero if they never did
+	locks []lock    // sorted by name
 	nodes []nodeHealth
 	pulse *admin.Pulse
-	err   error   // too few nodes answered
+	err   error   // too few nodes answered: the locks are those of asOf
 	lates []event // what happened lately, the last first
+
+	// For the history: the tokens of the last breaks, by the names of the locks,
+	// and a closer look at those that are gone.
+	broken map[string]redlatch.Token
+	gone   map[string]*admin.LockState
 
 	look    func(name string) (*admin.LockState, error)
 	mu      sync.Mutex
@@ -59,6 +66,7 @@ type holder struct {
 	// whether an extension is overdue since.
 	extended time.Time
 	overdue  bool
+	on       []time.Time // when it expires on each node; zero where it is not. Only the first holder has it
 }
 
 // same reports whether two entries are of one holding.
@@ -109,8 +117,27 @@ func newLock(l *admin.LockState, at time.Time) lock {
 			folded = append(folded, h.Owner)
 		}
 	}
+	if len(k.holders) > 0 {
+		k.holders[0].on = expiries(l, &k.holders[0], at)
+	}
 	k.folded = strings.ToLower(strings.Join(folded, "\n"))
 	return k
+}
+
+// expiries returns when a holder's lock expires on each node; zero where it has
+// none.
+func expiries(l *admin.LockState, h *holder, at time.Time) []time.Time {
+	on := make([]time.Time, len(l.Nodes))
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		for _, there := range n.Holders {
+			if n.Err == nil && there.Token == h.Token {
+				on[i] = at.Add(there.Until.Sub(n.Reply.Now))
+				break
+			}
+		}
+	}
+	return on
 }
 
 func newHolder(h redlatch.Holder, at time.Time) holder {
@@ -134,6 +161,11 @@ func (s *snapshot) settle(last *snapshot) {
 	if last == nil {
 		return
 	}
+	for i := range s.nodes {
+		if now, before := &s.nodes[i], &last.nodes[i]; now.until.Sub(before.until).Abs() < steady {
+			now.until = before.until
+		}
+	}
 	i := 0
 	for j := range s.locks {
 		now := &s.locks[j]
@@ -154,6 +186,15 @@ func (s *snapshot) settle(last *snapshot) {
 	}
 }
 
+// lock returns what is shown of a lock in the list; nil if it is not in it.
+func (s *snapshot) lock(name string) *lock {
+	i, found := slices.BinarySearchFunc(s.locks, name, func(l lock, name string) int { return strings.Compare(l.name, name) })
+	if !found {
+		return nil
+	}
+	return &s.locks[i]
+}
+
 // detail returns all about one lock. All who ask for it together share one
 // request to the nodes.
 func (s *snapshot) detail(name string) *detail {
@@ -169,6 +210,13 @@ func (s *snapshot) detail(name string) *detail {
 		d.at = time.Now()
 	})
 	return d
+}
+
+// unknown returns the lock as one of which nobody knows whether it is still so.
+func (l *lock) unknown() *lock {
+	k := *l
+	k.state = admin.StateUnknown
+	return &k
 }
 
 // shared says how many hold a lock together; empty for a lock with one holder.

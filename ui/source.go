@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 )
 
@@ -24,8 +25,9 @@ type source struct {
 	flight  chan struct{} // closed when the survey in flight is over; nil if there is none
 	viewers map[*viewer]bool
 	polling bool
-	history history
 	recent  recent
+
+	history history // only the survey in flight uses it
 }
 
 // viewer is somebody who watches. A viewer that is slow misses surveys, and
@@ -160,10 +162,8 @@ func (s *source) survey(done chan struct{}) {
 		at: time.Now(), took: time.Since(began), pulse: pulse, err: err,
 		look: s.look, details: map[string]*detail{}, made: map[view]*parts{},
 	}
-	snap.locks = make([]lock, 0, len(found.Locks))
-	for i := range found.Locks {
-		snap.locks = append(snap.locks, newLock(&found.Locks[i], snap.at))
-	}
+	snap.take(found)
+	snap.gone = s.lookAt(s.history.vanished(snap))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer close(done)
@@ -177,9 +177,48 @@ func (s *source) survey(done chan struct{}) {
 		snap.failed(n.Node, found.Failed[i].Err)
 	}
 	snap.settle(s.last)
+	switch {
+	case err == nil:
+		snap.asOf = snap.at
+	case s.last != nil && !s.last.asOf.IsZero():
+		snap.asOf, snap.locks = s.last.asOf, s.last.locks
+	}
 	s.history.note(snap, s.pause(s.last))
 	snap.lates = s.history.events
 	s.last = snap
+}
+
+// take keeps what a survey found about locks.
+func (s *snapshot) take(found *admin.Survey) {
+	s.locks, s.broken = make([]lock, 0, len(found.Locks)), map[string]redlatch.Token{}
+	for i := range found.Locks {
+		l := &found.Locks[i]
+		s.locks = append(s.locks, newLock(l, s.at))
+		if l.Broken != 0 {
+			s.broken[l.Name] = l.Broken
+		}
+	}
+	for i := range found.Broken {
+		s.broken[found.Broken[i].Name] = found.Broken[i].Broken
+	}
+}
+
+// lookAt asks the nodes about locks, all at once. A lock that they do not tell
+// about is left out.
+func (s *source) lookAt(names []string) map[string]*admin.LockState {
+	states := make([]*admin.LockState, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { states[i], _ = s.look(name) })
+	}
+	all.Wait()
+	found := map[string]*admin.LockState{}
+	for i, name := range names {
+		if states[i] != nil {
+			found[name] = states[i]
+		}
+	}
+	return found
 }
 
 // failed notes that a node has answered the probe, and did not list its locks.

@@ -144,7 +144,7 @@ func (u *UI) serveList(w http.ResponseWriter, r *http.Request) {
 	v := viewOf(r.URL.Query())
 	v.lock = ""
 	s := u.snapshot(r.Context())
-	write(w, http.StatusOK, "list.html", listParts(s, v, watch{time.Now()}), u.listFixed(s, v))
+	write(w, http.StatusOK, "list.html", listParts(s, v, watch{now: time.Now()}), u.listFixed(s, v))
 }
 
 func (u *UI) serveLock(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +159,7 @@ func (u *UI) serveLock(w http.ResponseWriter, r *http.Request) {
 	if d.state == nil {
 		status = http.StatusBadRequest // it cannot be the name of a lock, or the nodes refuse
 	}
-	write(w, status, "lock.html", oneParts(s, d, v, u.opts.BreakFlags, watch{time.Now()}), u.oneFixed(s, v))
+	write(w, status, "lock.html", oneParts(s, d, v, u.opts.BreakFlags, watch{now: time.Now()}), u.oneFixed(s, v))
 }
 
 // write writes a page: the parts that change, and what else has a slot in it.

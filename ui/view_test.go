@@ -114,7 +114,7 @@ func TestHealths(t *testing.T) {
 		t.Errorf("the clocks are %v, %v, %v", a, b, c)
 	}
 	for d, want := range map[time.Duration]string{0: "0.0 ms", 20 * time.Microsecond: "0.0 ms", 2 * time.Second: "+2000 ms", -1500 * time.Microsecond: "−1.5 ms"} {
-		if got := ahead(d); got != want {
+		if got := offset(d); got != want {
 			t.Errorf("%v ahead is %q, want %q", d, got, want)
 		}
 	}

@@ -145,6 +145,9 @@ func writeState(out io.Writer, s *admin.LockState) error {
 	default:
 		fmt.Fprintf(w, "fence\t%s: the next token is above it\n", number(s.Fence))
 	}
+	if s.Broken != 0 {
+		fmt.Fprintf(w, "broken\ttaken from its holder with token %s\n", number(s.Broken))
+	}
 	fmt.Fprintf(w, "waiting\t%s\n", count(s.Waiting, "client"))
 	for i, q := range s.Waiters {
 		fmt.Fprintf(w, "  %d.\t%s%s, since %s, on %d of %d nodes\n", i+1, harmless(q.Owner), wishText(s, q), q.Since.UTC().Format(time.RFC3339), q.Nodes, len(s.Nodes))
@@ -210,7 +213,7 @@ func stateJSON(s *admin.LockState, waiters bool) fields {
 	if s.Fence != token {
 		f = f.with("fence", s.Fence)
 	}
-	f = f.add("waiting", s.Waiting)
+	f = f.with("broken", s.Broken).add("waiting", s.Waiting)
 	if waiters {
 		var all []fields
 		for _, w := range s.Waiters {

@@ -40,6 +40,7 @@ func (e *Entry) code(c *codec) {
 	number(c, &e.Fence)
 	number(c, &e.Floor)
 	c.time(&e.FenceUntil)
+	number(c, &e.Broken)
 	list(c, &e.Ended, func(x *Ended) {
 		c.text(&x.Value)
 		c.time(&x.Until)

@@ -19,6 +19,9 @@ type Entry struct {
 	Fence      node.Token
 	Floor      node.Token
 	FenceUntil time.Time
+	// Broken is the token of the last break that took the name from a holder. It
+	// is forgotten with the fence.
+	Broken node.Token
 	// Ended are values that were released while a repair of them may be in
 	// flight.
 	Ended []Ended
@@ -57,7 +60,7 @@ func (e *Entry) Settle(now time.Time) {
 
 // Listing returns the node's listing of the name. The entry is settled.
 func (e *Entry) Listing(name string, now time.Time) node.Listing {
-	l := node.Listing{Name: name, Reply: node.Reply{Status: e.taken(), Fence: e.Fence, Now: now}}
+	l := node.Listing{Name: name, Reply: node.Reply{Status: e.taken(), Fence: e.Fence, Now: now}, Broken: e.Broken}
 	if e.held() {
 		e.Holders.Describe(&l.Reply, node.Share{}, now)
 		l.Holders = slices.Clone(e.Holders)
@@ -127,7 +130,7 @@ func (e *Entry) keepFence(req node.Request, now time.Time) {
 	}
 }
 
-func (e *Entry) forgetFence() { e.Fence, e.Floor, e.FenceUntil = 0, 0, time.Time{} }
+func (e *Entry) forgetFence() { e.Fence, e.Floor, e.FenceUntil, e.Broken = 0, 0, time.Time{}, 0 }
 
 // end notes that a value is not repaired for so long.
 func (e *Entry) end(value string, until time.Time) {

@@ -270,6 +270,9 @@ func (e *Entry) breakUp(req node.Request, s *serving) node.Status {
 	case e.judge(req, s.now) == node.Ahead:
 		return node.Ahead
 	}
+	if e.held() && req.Token != 0 {
+		e.Broken = req.Token
+	}
 	e.Holders = nil
 	e.raise(req, true, s.now)
 	s.fence = e.Fence

@@ -90,8 +90,8 @@ func (s *Server) Look(now time.Time, name string) node.Listing {
 	return s.entry(name, now).Look(name, now)
 }
 
-// List returns the names that begin with prefix and are held or waited for, in
-// no order.
+// List returns the names that begin with prefix and are held, waited for, or were
+// broken, in no order.
 func (s *Server) List(now time.Time, prefix string) []node.Listing {
 	var all []node.Listing
 	for name, e := range s.names {
@@ -99,7 +99,7 @@ func (s *Server) List(now time.Time, prefix string) []node.Listing {
 			continue
 		}
 		e.Settle(now)
-		if l := e.Listing(name, now); l.Waiting > 0 || l.Reply.Status == node.Held {
+		if l := e.Listing(name, now); l.Waiting > 0 || l.Reply.Status == node.Held || l.Broken != 0 {
 			all = append(all, l)
 		}
 	}

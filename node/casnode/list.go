@@ -11,7 +11,7 @@ import (
 // listBatch is how many rows a list reads in one statement.
 const listBatch = 500
 
-// List calls found for every name that is held or waited for.
+// List calls found for every name that is held, waited for, or was broken.
 func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	return n.walk(ctx, prefix, func(s Snapshot) bool {
 		e, err := s.entry()
@@ -21,7 +21,7 @@ func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)
 		}
 		l := e.Listing(s.Row.Name, s.Now)
 		l.Waiters = nil
-		if l.Waiting > 0 || l.Reply.Status == node.Held {
+		if l.Waiting > 0 || l.Reply.Status == node.Held || l.Broken != 0 {
 			s.hideStampsIn(&l)
 			found(l)
 		}

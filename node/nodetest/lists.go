@@ -39,6 +39,25 @@ var listClaims = []claim{
 			p.Errorf("a look says %+v, want nobody, and the fence %d", l, uint64(token))
 		}
 	}},
+	{"a break of a holder is listed, also after the next grant", func(p *probe) {
+		token := p.take("one")
+		p.expect(node.Granted, p.b, p.breakUp(token+5))
+		p.expect(node.Granted, p.b, withName(p.breakUp(token+5), p.name+"/free"))
+		listed := func() {
+			all := p.list(p.name)
+			if len(all) != 1 || all[p.name].Broken != token+5 {
+				p.Errorf("listed are %v, want the name alone, broken by the token %d", all, uint64(token+5))
+			}
+			if l := p.look(p.name); l.Broken != token+5 {
+				p.Errorf("a look says %+v, want it broken by the token %d", l, uint64(token+5))
+			}
+		}
+		listed()
+		p.expect(node.Granted, p.a, p.acquire("two", token+6))
+		listed()
+		p.expect(node.Granted, p.a, p.release("two", token+6))
+		listed()
+	}},
 	{"a listing keeps to its prefix", func(p *probe) {
 		token := p.token(0)
 		for _, name := range []string{p.name, p.name + "/a", p.name + "/b*", "x" + p.name} {

@@ -89,6 +89,15 @@ func listMutants() []mutant {
 			claims: []string{"a listing keeps to its prefix"},
 		},
 		{
+			name: "forgets a break with the next grant",
+			read: change(func(l *node.Listing) {
+				if l.Reply.Status == node.Held {
+					l.Broken = 0
+				}
+			}),
+			claims: []string{"a break of a holder is listed, also after the next grant"},
+		},
+		{
 			name: "extends by looking",
 			read: misreading{look: func(n *broken, l *node.Listing) {
 				n.ask(node.Request{Op: node.OpExtend, Name: l.Name, Value: l.Reply.Value, TTL: time.Hour})

@@ -8,7 +8,7 @@ import (
 
 var _ node.Lister = (*Node)(nil)
 
-// List calls found for every name that is held or waited for.
+// List calls found for every name that is held, waited for, or was broken.
 func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	all, err := n.listings(ctx, prefix)
 	for _, l := range all {

@@ -30,7 +30,9 @@ func (r *run) call() (Call, error) {
 	texts := append(r.texts[:0], req.Name) // the keys, and then the arguments
 	if declared {
 		texts = append(texts, own.fence, own.turn, own.queue, own.group)
-		if req.Op == node.OpAcquire || req.Op == node.OpRepair || req.NoRepair > 0 || marker != nil {
+		if req.Op == node.OpBreak {
+			texts = append(texts, sideKey("broken", req.Name))
+		} else if req.Op == node.OpAcquire || req.Op == node.OpRepair || req.NoRepair > 0 || marker != nil {
 			texts = append(texts, own.ended)
 		}
 	}

@@ -22,7 +22,7 @@ const (
 var _ node.Lister = (*Node)(nil)
 
 // List scans the server's keys in small steps and calls found for every lock
-// that is held or waited for. It finds locks by the keys beside them: that
+// that is held, waited for, or was broken. It finds locks by the keys beside them: that
 // of a foreign client has none, and is not found.
 // In a cluster it scans one master after the other.
 func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
@@ -82,8 +82,8 @@ func (n *Node) routes(ctx context.Context) ([]string, error) {
 	return routes, nil
 }
 
-// listNames looks names up, and calls found for those that are held or waited
-// for.
+// listNames looks names up, and calls found for those that are held, waited for,
+// or were broken.
 func (n *Node) listNames(ctx context.Context, names []string, found func(node.Listing)) error {
 	batch := lookBatch
 	if n.driver.Kind() == Cluster {
@@ -102,7 +102,7 @@ func (n *Node) listNames(ctx context.Context, names []string, found func(node.Li
 		}
 		progress.Tell(ctx)
 		for _, l := range all {
-			if l.Reply.Status != node.Absent || l.Waiting > 0 {
+			if l.Reply.Status != node.Absent || l.Waiting > 0 || l.Broken != 0 {
 				found(l)
 			}
 		}
@@ -136,7 +136,7 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 func lookCall(names []string, waiters int) Call {
 	call := Call{Script: lookScript, Args: []string{strconv.Itoa(waiters)}}
 	for _, name := range names {
-		call.Keys = append(call.Keys, name, sideKey("fence", name), sideKey("queue", name), sideKey("group", name))
+		call.Keys = append(call.Keys, name, sideKey("fence", name), sideKey("queue", name), sideKey("group", name), sideKey("broken", name))
 	}
 	return call
 }
@@ -177,7 +177,7 @@ func parseLook(r, names []string) (all []node.Listing, rest []string, err error)
 	}
 	now, rest := r[:2], r[2:]
 	for _, name := range names {
-		if len(rest) < 6 {
+		if len(rest) < 7 {
 			return bad("it is too short")
 		}
 		reply, err := parseReply([]string{rest[0], rest[1], rest[2], rest[3], now[0], now[1]}, node.Share{})
@@ -185,12 +185,13 @@ func parseLook(r, names []string) (all []node.Listing, rest []string, err error)
 			return nil, nil, err
 		}
 		l := node.Listing{Name: name, Reply: reply}
+		l.Broken, _ = node.ParseToken(rest[4])
 		if reply.Status == node.Held {
 			l.Holders = holdersOf(reply, rest[1])
 		}
-		waiting, err1 := strconv.Atoi(rest[4])
-		named, err2 := strconv.Atoi(rest[5])
-		rest = rest[6:]
+		waiting, err1 := strconv.Atoi(rest[5])
+		named, err2 := strconv.Atoi(rest[6])
+		rest = rest[7:]
 		if err1 != nil || err2 != nil || waiting < 0 || named < 0 || named > node.MaxWaiters || len(rest) < 2*named {
 			return bad("the number of waiters is none")
 		}

@@ -114,9 +114,12 @@
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   }
 
-  function show(state, words) {
-    live.className = "live " + state;
-    write(live, words);
+  // off says that the page does not follow. The server says that it does.
+  function off(words) {
+    const state = document.createElement("span");
+    state.className = "off";
+    state.textContent = words;
+    live.replaceChildren(state);
   }
 
   let source = null, again = 0, delay = 1000;
@@ -132,10 +135,9 @@
       say(m.say);
       first = false;
       delay = 1000;
-      show("on", "live");
     };
     source.onerror = () => {
-      show("off", "not connected, trying again");
+      off("not connected, trying again");
       first = true;
       if (source.readyState === EventSource.CLOSED) { // refused: the browser does not try again
         again = setTimeout(connect, delay);
@@ -153,7 +155,7 @@
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
       disconnect();
-      show("off", "paused");
+      off("paused");
     } else connect();
   });
   addEventListener("pagehide", disconnect);

@@ -1,5 +1,5 @@
--- Takes the lock from any holder, and raises the fence to the token, so that the
--- next holder's is above it. Waiters keep their places, and the first of them is
+-- Takes the lock from any holder, notes that, and raises the fence to the token, so
+-- that the next holder's is above it. Waiters keep their places, and the first of them is
 -- notified.
 --
 -- KEYS[1]  the lock                   ARGV[1]  token, 20 digits; '' for none
@@ -7,7 +7,7 @@
 -- KEYS[3]  its turn                   ARGV[3]  window of the token, µs
 -- KEYS[4]  its queue                  ARGV[4]  '1' to remove a key of another type too
 -- KEYS[5]  its group                  ARGV[5]  with KEYS[7]: the id of the membership
--- KEYS[6]  its ended values
+-- KEYS[6]  its last break
 -- KEYS[7]  the server's marker;
 --          absent where it does not
 --          matter
@@ -30,7 +30,9 @@ local value, share, ttl, ticket, inbox = nil, '', nil, nil, ''
 if token ~= '' and (token < e.fence or token == e.fence and e.text) then return reply('stale') end
 if judge(false) == 'ahead' then return reply('ahead') end
 if e.foreign and ARGV[4] ~= '1' then return reply('foreign') end
+-- First, since a full server refuses what needs memory if it is the first write.
 redis.call('DEL', lock, e.groupKey)
+if e.taken and token ~= '' then redis.call('SET', KEYS[6], token, 'PX', retention) end
 e.taken, e.count, e.text = nil, 0, false
 raise(true)
 if turn then

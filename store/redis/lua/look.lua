@@ -1,8 +1,9 @@
 -- Reports holders and waiters of several locks, and changes nothing.
 --
--- KEYS     four for each lock: the lock, its fence, its queue, its group
--- KEYS[5]  for one lock, with ARGV[2]: its records; see records.lua
--- KEYS[6]  and its memory
+-- KEYS     five for each lock: the lock, its fence, its queue, its group, its last
+--          break
+-- KEYS[6]  for one lock, with ARGV[2]: its records; see records.lua
+-- KEYS[7]  and its memory
 -- ARGV[1]  how many waiters to name at most
 -- ARGV[2]  how many records to name at most; left out for none
 --
@@ -12,6 +13,7 @@
 --            foreign format the type of the key
 --   left     ms (-1: no expiry)
 --   fence    as it is stored, or ''; see lib/fence.lua
+--   broken   the token of the last break, or ''
 --   waiting  the number of waiters
 --   named    how many of them follow, each as ticket, member; see lib/queue.lua
 -- With ARGV[2] then
@@ -22,7 +24,7 @@ local e = {now = time[1] * 1000000 + time[2]}
 --#include group
 local reply = {time[1], time[2]}
 local function add(text) reply[#reply + 1] = text end
-for i = 1, ARGV[2] and 1 or #KEYS, 4 do
+for i = 1, ARGV[2] and 1 or #KEYS, 5 do
   e.groupKey = KEYS[i + 3]
   local kind = redis.call('TYPE', KEYS[i]).ok
   if kind == 'none' then
@@ -39,6 +41,7 @@ for i = 1, ARGV[2] and 1 or #KEYS, 4 do
     add('foreign') add(kind) add(tostring(redis.call('PTTL', KEYS[i])))
   end
   add(redis.call('GET', KEYS[i + 1]) or '')
+  add(redis.call('GET', KEYS[i + 4]) or '')
   local waiting = redis.call('ZCARD', KEYS[i + 2])
   local named = {}
   if waiting > 0 and ARGV[1] ~= '0' then
@@ -50,8 +53,8 @@ for i = 1, ARGV[2] and 1 or #KEYS, 4 do
   end
 end
 if ARGV[2] then
-  add(string.match(redis.call('GET', KEYS[6]) or '', '^%d+ (%d+)') or '')
-  local records = redis.call('ZRANGE', KEYS[5], -ARGV[2], -1, 'WITHSCORES')
+  add(string.match(redis.call('GET', KEYS[7]) or '', '^%d+ (%d+)') or '')
+  local records = redis.call('ZRANGE', KEYS[6], -ARGV[2], -1, 'WITHSCORES')
   for i = 1, #records, 2 do
     if tonumber(records[i + 1]) > math.floor(e.now / 1000) then
       add(records[i]) add(records[i + 1])

@@ -1,0 +1,99 @@
+package ui
+
+import (
+	"fmt"
+	"time"
+)
+
+// This file says what is wrong, and what that means.
+
+// asOfText says when what is shown was so.
+func (s *snapshot) asOfText() markup {
+	return either(s.asOf.IsZero(), "nothing is known yet", join("as of ", clock(s.asOf)))
+}
+
+// fresh says whether the page shows what is so now. It does while enough nodes
+// answer.
+func (s *snapshot) fresh() markup {
+	return either(s.err == nil, `<span class="on">live</span>`, fill(`<span class="off">not live: %</span>`, s.asOfText()))
+}
+
+// notice says which nodes are out of service and since when, from when on nothing
+// is known, and what that means for locks; empty if all is well.
+func (s *snapshot) notice() markup {
+	n, reachable := serving(s.nodes), 0
+	for i := range s.nodes {
+		if s.nodes[i].health != noAnswer {
+			reachable++
+		}
+	}
+	switch {
+	case s.at.IsZero():
+		return notice("danger", "The nodes have not answered yet.", "")
+	case s.err != nil && reachable < s.need():
+		return notice("danger", fmt.Sprintf("%d of %s reachable; quorum is %d. Locks are unavailable.", reachable, count(len(s.nodes), "node"), s.need()),
+			join(s.outOfService(), s.lastKnown(),
+				fill(`<p>No lock can be acquired or extended. A holder loses its lock at its deadline, and its program is told so%. `+
+					`A node that comes back without its data is quarantined first, so nobody gets a lock that another still holds.</p>`, s.lastDeadline())))
+	case s.err != nil:
+		return notice("danger", errorText(s.err), join(s.outOfService(), s.lastKnown()))
+	case n < s.need():
+		return notice("danger", fmt.Sprintf("%d of %s in service; quorum is %d. Locks are unavailable.", n, count(len(s.nodes), "node"), s.need()),
+			join(s.outOfService(), "<p>No lock can be acquired. Holders keep theirs as long as a majority of nodes extends it; a quarantined node extends what it still has.</p>"))
+	case n < len(s.nodes):
+		text := fmt.Sprintf("%d of %s in service. Locks work; ", n, count(len(s.nodes), "node"))
+		if more := n - s.need(); more > 0 {
+			text += count(more, "further failure") + " tolerated."
+		} else {
+			text += "no further failure tolerated."
+		}
+		return notice("warning", text, s.outOfService())
+	}
+	return ""
+}
+
+func notice(class, headline string, more markup) markup {
+	return fill(`<div class="notice %"><strong>%</strong>%</div>`, class, headline, more)
+}
+
+// outOfService lists the nodes that are not in service, and since when.
+func (s *snapshot) outOfService() markup {
+	var m markup
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if n.health == inService {
+			continue
+		}
+		is, more := string(n.health), fill(": %", n.why)
+		switch n.health {
+		case noAnswer:
+			is, more = "unreachable", ""
+		case quarantined:
+			is, more = "quarantined", fill(", until % (%): it grants no lock before", clock(n.until), n.why)
+		}
+		m = join(m, fill("<li><b>%</b> % since %%</li>", shown(n.name), is, clock(n.since), more))
+	}
+	return when(m != "", fill("<ul>%</ul>", m))
+}
+
+// lastKnown says what a page without a quorum shows.
+func (s *snapshot) lastKnown() markup {
+	if s.asOf.IsZero() {
+		return "<p>What is shown of locks is incomplete: a quorum has never answered this page.</p>"
+	}
+	return fill("<p>The locks on this page are as the nodes reported them at %. They may have changed since.</p>", clock(s.asOf))
+}
+
+// lastDeadline says when the last of the locks that are shown expires; empty if
+// none does.
+func (s *snapshot) lastDeadline() markup {
+	var last time.Time
+	for i := range s.locks {
+		for j := range s.locks[i].holders {
+			if h := &s.locks[i].holders[j]; h.until.After(last) {
+				last = h.until
+			}
+		}
+	}
+	return when(!last.IsZero(), fill("; of the locks shown, the last expires at %", clock(last)))
+}
