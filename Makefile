@@ -117,10 +117,13 @@ torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE
 		$(GO) test -run 'UnderEveryFault|WithoutFencing' -v -count 1 -timeout 120m ./internal/test/chaos
 
 .PHONY: storm
-storm: deps ## failovers of each kind of store while clients are stopped, FOR=10m each
+storm: deps ## failovers of each kind of store while clients are stopped, and faults of clusters, FOR=10m each
 	@$(GO) build -o bin/ ./cmd/redlatch-torture
 	@set -e; for kind in sentinel postgres mariadb; do echo "  $$kind"; \
 		bin/redlatch-torture --servers 1 --kinds $$kind --faults failover,pause,client-kill --clients 12 --names 6 --for $(or $(FOR),10m); \
+	done
+	@set -e; for kind in etcd zookeeper; do echo "  $$kind"; \
+		bin/redlatch-torture --servers 1 --kinds $$kind --faults within --for $(or $(FOR),10m); \
 	done
 
 .PHONY: fuzz

@@ -25,6 +25,8 @@ import (
 	"github.com/redlatch/redlatch/internal/owned"
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/chaos"
+	_ "github.com/redlatch/redlatch/store/etcd"
+	_ "github.com/redlatch/redlatch/store/zookeeper"
 )
 
 // The exit codes. They are those of redlatch, except the first.
@@ -73,8 +75,9 @@ two leases at once are excused then, and must not harm the data. With --faults n
 a request that fails is a violation too. With --no-fence the database checks no
 tokens: paused clients then corrupt it.
 
-redis-server, or valkey-server, must be installed; for other --kinds, PostgreSQL or
-MariaDB. Faults that are not possible here are left out, and the verdict says so.
+redis-server, or valkey-server, must be installed; for other --kinds, PostgreSQL,
+MariaDB, etcd or ZooKeeper. Faults that are not possible here are left out, and the
+verdict says so.
 
 Exit status: 0 if every promise was kept; 1 if one was broken or the data corrupted;
 64 for a wrong command line; 69 if the servers or clients cannot be started or
@@ -108,7 +111,7 @@ func parse(args []string) (*flags, error) {
 	set.IntVar(&f.Clients, "clients", 8, "start `N` clients, from 1 to 100")
 	set.IntVar(&f.Names, "names", 3, "which acquire locks on `N` names, from 1 to 100: one for writers alone, one for readers and writers, one for slots, one for all, and so on")
 	set.IntVarP(&servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
-	set.StringVar(&kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb, sentinel")
+	set.StringVar(&kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb, sentinel, etcd, zookeeper; the last two are clusters of three")
 	set.BoolVar(&noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
 	set.StringVar(&f.keep, "keep", "", "write the history to `FILE`, as lines of JSON")
 	set.BoolVar(&f.list, "list", false, "only list the faults")

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,7 +44,10 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 			t.Fatal(err)
 		}
 	}
-	check.Must(t, c.start(context.Background(), []ServerKind{kind}, 1, standardBounds))
+	check.Must(t, c.start([]ServerKind{kind}, 1))
+	if !slices.Contains(ensembles, kind) { // their stores are not here
+		check.Must(t, c.declare(context.Background(), standardBounds))
+	}
 	sleeper, err := exec.LookPath("sleep")
 	check.Must(t, err)
 	m := &member{number: 1, path: sleeper, args: []string{"sleep", "600"}, hear: func(Event) {}}

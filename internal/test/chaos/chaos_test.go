@@ -153,12 +153,14 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 	}
 }
 
-// TestEveryPromiseHoldsOnAMixedQuorum has one node of each kind, and the faults
+// TestEveryPromiseHoldsOnAMixedQuorum has one node of each of four kinds, and the faults
 // that databases can have too.
 func TestEveryPromiseHoldsOnAMixedQuorum(t *testing.T) {
 	t.Parallel()
 	c := config(t, "kill,freeze,failover,partition,swallow,delay,reset,pause,client-kill")
-	c.Seed, c.For, c.Nodes, c.Names = 1, 6*time.Second, chaos.ServerKinds, 4
+	c.Seed, c.For, c.Names = 1, 6*time.Second, 4
+	// The other kinds are for a program that has their stores: see cmd/redlatch-torture.
+	c.Nodes = []chaos.ServerKind{chaos.Redis, chaos.Postgres, chaos.MariaDB, chaos.Sentinel}
 	r := run(t, c)
 	if !r.Verdict.Held() {
 		t.Error("a promise was broken")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,24 +36,26 @@ type node struct {
 	number int // from 1
 	kind   ServerKind
 	in     *cluster
-	links  []*servertest.Proxy // by client
+	links  []*servertest.Proxy // by client, and of a client by the server's addresses
 	clock  nodeClock           // nil where the clock cannot be moved
 
 	// The nemesis knows that it has a fault, and when it may grant again.
 	struck bool
 	out    time.Time
 
+	viewer contract.Node // looks for locks that are left; nil at first
+
 	mu     sync.Mutex // guards server
 	server server
 	lives  int // how many Redis servers it has had
 }
 
-// server is what a node leads to: a Redis server, a database, or a sentinel with
-// its servers.
+// server is what a node leads to: a Redis server, a database, a sentinel with its
+// servers, or a cluster.
 type server interface {
 	Start() error // with the data that it has
 	Stop()
-	Addr() string
+	Addr() string // several have a plus between them
 	// URL is the node's address, by the server's address or that of a proxy.
 	URL(address string) string
 }
@@ -99,8 +102,8 @@ func durable() []string {
 	return []string{"--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0", "--repl-diskless-sync-delay", "0"}
 }
 
-// start starts a node of each kind for so many clients, and declares them new.
-func (c *cluster) start(ctx context.Context, kinds []ServerKind, clients int, b bounds) error {
+// start starts a node of each kind for so many clients.
+func (c *cluster) start(kinds []ServerKind, clients int) error {
 	for i, kind := range kinds {
 		nd := &node{number: i + 1, kind: kind, in: c}
 		if c.shim != "" && kind == Redis {
@@ -117,14 +120,16 @@ func (c *cluster) start(ctx context.Context, kinds []ServerKind, clients int, b 
 			return err
 		}
 		for range clients {
-			link, err := servertest.OpenProxy(s.Addr())
-			if err != nil {
-				return err
+			for address := range strings.SplitSeq(s.Addr(), "+") {
+				link, err := servertest.OpenProxy(address)
+				if err != nil {
+					return err
+				}
+				nd.links = append(nd.links, link)
 			}
-			nd.links = append(nd.links, link)
 		}
 	}
-	return c.declare(ctx, b)
+	return nil
 }
 
 // newServer returns a server of the node's kind.
@@ -134,6 +139,8 @@ func (n *node) newServer() server {
 		return n.kind.database()
 	case Sentinel:
 		return &watched{in: n}
+	case Etcd, ZooKeeper:
+		return &ensemble{kind: n.kind}
 	}
 	return n.newRedis()
 }
@@ -173,11 +180,21 @@ func (n *node) become(s server) {
 	}
 }
 
+// linksOf are the ways of a client, from 0.
+func (n *node) linksOf(client int) []*servertest.Proxy {
+	each := strings.Count(n.current().Addr(), "+") + 1
+	return n.links[client*each : (client+1)*each]
+}
+
 // addresses are those by which a client, from 0, reaches the nodes.
 func (c *cluster) addresses(client int) string {
 	var all []string
 	for _, n := range c.nodes {
-		all = append(all, n.current().URL(n.links[client].Addr()))
+		var ways []string
+		for _, link := range n.linksOf(client) {
+			ways = append(ways, link.Addr())
+		}
+		all = append(all, n.current().URL(strings.Join(ways, "+")))
 	}
 	return strings.Join(all, ",")
 }
@@ -200,25 +217,42 @@ func (c *cluster) declare(ctx context.Context, b bounds) error {
 func (c *cluster) locksLeft(ctx context.Context) (map[int][]string, error) {
 	left := map[int][]string{}
 	for _, n := range c.nodes {
+		held, err := n.locksLeft(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("node %d: %w", n.number, err)
+		}
+		if len(held) > 0 {
+			left[n.number] = held
+		}
+	}
+	return left, nil
+}
+
+func (n *node) locksLeft(ctx context.Context) (held []string, err error) {
+	if n.viewer == nil {
 		open := contract.Open
 		if n.kind == Redis {
 			open = func(address string) (contract.Node, error) { return direct.Open(address, nil) }
 		}
-		store, err := open(n.current().URL(n.current().Addr()))
-		if err != nil {
+		if n.viewer, err = open(n.current().URL(n.current().Addr())); err != nil {
 			return nil, err
 		}
-		err = store.(contract.Lister).List(ctx, "", func(l contract.Listing) {
-			if l.Reply.Status == contract.Held {
-				left[n.number] = append(left[n.number], l.Name)
-			}
-		})
-		store.Close()
-		if err != nil {
-			return nil, fmt.Errorf("node %d: %w", n.number, err)
-		}
 	}
-	return left, nil
+	err = n.viewer.(contract.Lister).List(ctx, "", func(l contract.Listing) {
+		if l.Reply.Status == contract.Held {
+			held = append(held, l.Name)
+		}
+	})
+	if err != nil || !slices.Contains(ensembles, n.kind) {
+		return held, err
+	}
+	// There a lock's time is over when one process has observed that: a list observes
+	// nothing, an inspection does.
+	return slices.DeleteFunc(held, func(name string) bool {
+		r, e := n.viewer.Do(ctx, contract.Request{Op: contract.OpInspect, Name: name})
+		err = errors.Join(err, e)
+		return e == nil && r.Status != contract.Held
+	}), err
 }
 
 // stop ends all of it.
@@ -226,6 +260,9 @@ func (c *cluster) stop() {
 	for _, n := range c.nodes {
 		for _, link := range n.links {
 			link.Close()
+		}
+		if n.viewer != nil {
+			n.viewer.Close()
 		}
 		if s := n.current(); s != nil {
 			s.Stop()

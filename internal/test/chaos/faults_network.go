@@ -42,9 +42,9 @@ func late(rng *rand.Rand) servertest.Direction {
 // weather affects the connections of some clients, or of all, to a node.
 func weather(what string, draw func(*rand.Rand) servertest.Weather) func(*nemesis, *node, *rand.Rand) strike {
 	return func(w *nemesis, n *node, rng *rand.Rand) strike {
-		links, who := n.links, "for all clients"
+		links, who := n.links, "on all connections"
 		if k := rng.IntN(len(links)) + 1; rng.IntN(3) > 0 && k < len(links) {
-			links, who = nil, fmt.Sprintf("for %d clients", k)
+			links, who = nil, fmt.Sprintf("on %d of %d connections", k, len(n.links))
 			for _, i := range rng.Perm(len(n.links))[:k] {
 				links = append(links, n.links[i])
 			}

@@ -14,21 +14,26 @@ import (
 // serverFaults are the faults of servers and of their data.
 func serverFaults() []Family {
 	return []Family{
-		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged", kinds: alone, node: restart("comes back with its data", nil)},
+		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged; of a cluster, the leader, another member, or several", kinds: crashing, node: restart("comes back with its data", nil)},
 		{Name: "empty", About: "kill -9 a server, and start it again without its data", kinds: redisAlone, node: restart("comes back empty", wipe)},
 		{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", kinds: redisAlone, node: restart("comes back with its log cut short", cutLog)},
-		{Name: "freeze", About: "stop a server where it is, and let it go on", kinds: alone, node: freeze},
-		{Name: "failover", About: "replace a server by a replica that lacks its last writes, while some clients are stopped; behind a sentinel, kill or freeze the master", node: failover},
+		{Name: "freeze", About: "stop a server where it is, and let it go on; of a cluster, the leader, another member, or several", kinds: crashing, node: freeze},
+		{Name: "failover", About: "replace a server by a replica that lacks its last writes, while some clients are stopped; behind a sentinel, kill or freeze the master", kinds: replicated, node: failover},
 		{Name: "flush-data", About: "FLUSHALL", kinds: redisAlone, node: flushData},
 		{Name: "flush-scripts", About: "SCRIPT FLUSH", kinds: redisAlone, mild: true, node: flushScripts},
-		{Name: "full", About: "take a server's memory away, so that it refuses to write", kinds: redisAlone, node: full},
+		{Name: "full", About: "take a server's memory away, so that it refuses to write; of etcd, the space of its database", kinds: []ServerKind{Redis, Etcd}, node: full},
 		{Name: "evict", About: "drop some of a server's locks and fences, as it does to make room in its memory", Beyond: true, kinds: redisAlone, node: evict},
+		{Name: "compact", About: "have etcd forget former revisions, and its members defragment their files", kinds: []ServerKind{Etcd}, mild: true, node: compact},
+		{Name: "expire", About: "cut a client off from ZooKeeper until its session has expired", kinds: []ServerKind{ZooKeeper}, mild: true, node: expire},
 	}
 }
 
 // restart kills a server and starts it again after its files were changed.
 func restart(how string, tamper func(folder string, rng *rand.Rand) error) func(*nemesis, *node, *rand.Rand) strike {
 	return func(w *nemesis, n *node, rng *rand.Rand) strike {
+		if e, ok := n.current().(*ensemble); ok {
+			return e.kill(w, rng)
+		}
 		own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // healing runs on a goroutine of its own
 		quarantine := w.bounds.quarantine()
 		if n.kind != Redis {
@@ -86,6 +91,9 @@ func cutLog(folder string, rng *rand.Rand) error {
 }
 
 func freeze(w *nemesis, n *node, rng *rand.Rand) strike {
+	if e, ok := n.current().(*ensemble); ok {
+		return e.freeze(w, rng)
+	}
 	return strike{detail: "is frozen", lasts: between(rng, 100*time.Millisecond, 2*w.bounds.MaxTTL),
 		apply: func(*Fault) error { return n.process().Freeze() },
 		heal:  func(*Fault) error { return n.process().Thaw() }}
@@ -101,6 +109,9 @@ func flushScripts(w *nemesis, n *node, rng *rand.Rand) strike {
 }
 
 func full(w *nemesis, n *node, rng *rand.Rand) strike {
+	if e, ok := n.current().(*ensemble); ok {
+		return e.fill(rng)
+	}
 	return strike{detail: "has no memory left, and refuses", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
 		apply: func(*Fault) error { return n.at().order("CONFIG", "SET", "maxmemory", "1") },
 		heal:  func(*Fault) error { return n.at().order("CONFIG", "SET", "maxmemory", "0") }}

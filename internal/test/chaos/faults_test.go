@@ -223,6 +223,9 @@ var effects = map[string]effect{
 
 func TestEveryFaultDoesWhatItSaysAndIsHealed(t *testing.T) {
 	for _, family := range Families() {
+		if slices.Contains(ofClusters, family.Name) {
+			continue // TestFaultsOfClustersDoWhatTheySay has them
+		}
 		t.Run(family.Name, func(t *testing.T) {
 			t.Parallel()
 			effect, ok := effects[family.Name]
@@ -261,13 +264,13 @@ func TestFaultsThatAreChosenByNameAreThose(t *testing.T) {
 		}
 		return all
 	}
-	if all := names("all"); len(all) != len(effects) {
+	if all := names("all"); len(all) != len(effects)+len(ofClusters) {
 		t.Errorf("all are %q", all)
 	}
 	if beyond := names("beyond"); !slices.Equal(beyond, []string{"evict", "clock-jump"}) {
 		t.Errorf("beyond are %q", beyond)
 	}
-	if within := names("within"); len(within)+2 != len(effects) || slices.Contains(within, "evict") {
+	if within := names("within"); len(within)+2 != len(effects)+len(ofClusters) || slices.Contains(within, "evict") {
 		t.Errorf("within are %q", within)
 	}
 	if none := names("none"); len(none) != 0 {

@@ -113,14 +113,17 @@ func (r *running) setUp(ctx context.Context) error {
 		return fmt.Errorf("none of the faults is possible here: %s", r.result.LeftOut[0])
 	}
 	r.names = plans(r.Names, r.calm)
-	if err := r.cluster.start(ctx, r.Nodes, r.Clients, r.bounds()); err != nil {
+	err := r.cluster.start(r.Nodes, r.Clients)
+	if err == nil {
+		err = r.cluster.declare(ctx, r.bounds())
+	}
+	if err != nil {
 		return fmt.Errorf("the servers cannot be set up: %w", err)
 	}
 	where := SQLiteStore(filepath.Join(r.dir, "resource.db"))
 	if r.Store != nil {
 		where = *r.Store
 	}
-	var err error
 	if r.store, err = where.open(r.Fenced); err != nil {
 		return err
 	}

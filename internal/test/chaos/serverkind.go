@@ -23,13 +23,20 @@ const (
 	Postgres ServerKind = "postgres"
 	MariaDB  ServerKind = "mariadb"
 	Sentinel ServerKind = "sentinel" // a Redis master with two replicas, and a sentinel
+	// Clusters of three members. A program that has them imports their stores.
+	Etcd      ServerKind = "etcd"
+	ZooKeeper ServerKind = "zookeeper"
 )
 
 // ServerKinds are all of them.
-var ServerKinds = []ServerKind{Redis, Postgres, MariaDB, Sentinel}
+var ServerKinds = []ServerKind{Redis, Postgres, MariaDB, Sentinel, Etcd, ZooKeeper}
 
-// alone are the kinds whose node is one server at a time.
-var alone = []ServerKind{Redis, Postgres, MariaDB}
+// replicated are the kinds whose server may be replaced by a replica. crashing are
+// those of which servers may be killed and frozen, one or some.
+var (
+	replicated = []ServerKind{Redis, Postgres, MariaDB, Sentinel}
+	crashing   = []ServerKind{Redis, Postgres, MariaDB, Etcd, ZooKeeper}
+)
 
 // ParseServerKinds reads kinds that are separated by commas.
 func ParseServerKinds(list string) ([]ServerKind, error) {
