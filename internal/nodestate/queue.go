@@ -215,6 +215,19 @@ func (q *Queue) join(req node.Request) {
 	q.Waiters = slices.Insert(q.Waiters, i, w)
 }
 
+// Place returns the ticket of a request on a node without a clock. There a ticket is by
+// the wall clock of the caller, which may be hours behind those of the others. A caller
+// that is not queued yet, and seems to have come before the last waiter by more than the
+// window, comes after it.
+func (q *Queue) Place(req node.Request) int64 {
+	if n := len(q.Waiters); n > 0 && q.rank(req.Value) == 0 {
+		if last := q.Waiters[n-1].Ticket; last-req.Ticket > req.Window.Microseconds() {
+			return last + 1
+		}
+	}
+	return req.Ticket
+}
+
 // isNext reports whether there is room for the request, and for all waiters
 // before it: a request that does not wait is behind all of them.
 func (q *Queue) isNext(req node.Request, room node.Room) bool {

@@ -264,6 +264,9 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 	if err := crowded(&entry, req); err != nil {
 		return d, err
 	}
+	if s.by != nil && req.Ticket != 0 {
+		req.Ticket = entry.Queue.Place(req)
+	}
 	before, queue, waited := s.same(&entry), entry.Queue, entry.Waits(req.Value)
 	d.reply, d.wakes = server.ApplyTo(&entry, s.Now, req)
 	s.hideStamps(&d.reply)

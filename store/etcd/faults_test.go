@@ -7,17 +7,19 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/observed"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/store/etcd"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -82,118 +84,28 @@ func newProcessesGetIt(t testing.TB) {
 // extend it, after another one has observed it for most of its time.
 func TestExtensionByANewcomerRestartsTheCount(t *testing.T) {
 	t.Parallel()
-	at := hosts(t, "one")
-	for range 30 { // a busy machine may extend too late
-		if newcomerExtends(t, at, "newcomer/"+rand.Text()) {
-			return
-		}
-	}
-	t.Error("each extension came too late")
+	at, prefix := hosts(t, "one"), "newcomer/"+rand.Text()
+	observed.Newcomer(t, func() node.Node { return open(t, at, prefix) })
 }
 
-// newcomerExtends reports whether the extension came in time.
-func newcomerExtends(t *testing.T, at, prefix string) bool {
-	const ttl = 2 * time.Second
-	a, b, c := open(t, at, prefix), open(t, at, prefix), open(t, at, prefix)
-	do(t, c, node.Request{Op: node.OpInspect, Name: "other"}) // it connects
-	do(t, a, acquire("job", "one", ttl))
-	do(t, b, node.Request{Op: node.OpInspect, Name: "job"})
-	time.Sleep(ttl * 6 / 10)
-	sent := time.Now()
-	if r := do(t, c, node.Request{Op: node.OpExtend, Name: "job", Value: "one", TTL: ttl}); r.Status != node.Granted {
-		return false
-	}
-	for do(t, b, acquire("job", "two", ttl)).Status != node.Granted {
-		if took := time.Since(sent); took > time.Minute {
-			t.Fatalf("not granted %v after an extension for %v", took, ttl)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	if took := time.Since(sent); took < ttl {
-		t.Errorf("granted %v after an extension for %v", took, ttl)
-	}
-	return true
+// TestWallClocksHoursApartMakeNoSecondHolder has clients in processes whose wall clocks
+// differ.
+func TestWallClocksHoursApartMakeNoSecondHolder(t *testing.T) {
+	t.Parallel()
+	at, prefix := hosts(t, "one"), "clocks/"+rand.Text()
+	observed.WallClocks(t, func(clock *casnode.Options) node.Node {
+		n := open(t, at, prefix)
+		n.Node = casnode.New(etcd.Store(n), clock)
+		return n
+	})
 }
 
-// judge sees who holds a lock, and tokens.
-type judge struct {
-	t      testing.TB
-	mu     sync.Mutex // guards all fields below
-	until  map[string]time.Time
-	last   redlatch.Token
-	leases int
-}
-
-func (j *judge) acquired(who string, l *redlatch.Lease) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for other, until := range j.until {
-		if other != who && time.Now().Before(until) {
-			j.t.Errorf("two holders: %s, and %s for another %v", who, other, time.Until(until))
-		}
+// rivals are clients that contend for a lock.
+func rivals(t *testing.T, at, prefix string, n int) (all []observed.Rival) {
+	for range n {
+		all = append(all, observed.Rival{Node: open(t, at, prefix)})
 	}
-	if l.Token() <= j.last {
-		j.t.Errorf("token %d after %d", l.Token(), j.last)
-	}
-	j.last = l.Token()
-	j.leases++
-	j.until[who] = l.Deadline()
-}
-
-func (j *judge) holds(who string, until time.Time) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.until[who] = until
-}
-
-// contend has clients contend for one lock until there were so many leases, and enough
-// says so, and returns how many there were.
-func contend(t *testing.T, at, prefix string, clients, leases int, enough func() bool) int {
-	j := &judge{t: t, until: map[string]time.Time{}}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	go func() {
-		for ctx.Err() == nil {
-			j.mu.Lock()
-			had := j.leases
-			j.mu.Unlock()
-			if had >= leases && enough() {
-				cancel()
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-	}()
-	var all sync.WaitGroup
-	for i := range clients {
-		all.Go(func() {
-			who := fmt.Sprint("client ", i)
-			c, err := redlatch.New([]redlatch.Node{open(t, at, prefix)}, &redlatch.Options{NoHandOver: true, Cluster: redlatch.Cluster{MaxTTL: 5 * time.Second, TokenWindow: time.Second}})
-			check.Must(t, err)
-			defer c.Close()
-			for ctx.Err() == nil {
-				l, err := c.Lock(ctx, "job", &redlatch.LockOptions{TTL: 3 * time.Second})
-				if err != nil {
-					time.Sleep(20 * time.Millisecond)
-					continue
-				}
-				j.acquired(who, l)
-				for range 10 {
-					time.Sleep(20 * time.Millisecond)
-					if l.Err() != nil {
-						break
-					}
-					j.holds(who, l.Deadline())
-				}
-				j.holds(who, time.Time{})
-				_ = l.Release(context.WithoutCancel(ctx)) // it may be lost
-			}
-		})
-	}
-	all.Wait()
-	if j.leases < leases || !enough() {
-		t.Errorf("%d leases in 5 minutes", j.leases)
-	}
-	return j.leases
+	return all
 }
 
 // leader returns which member is the leader.
@@ -277,11 +189,62 @@ func TestLeadersThatStopAndComeBackMakeNoSecondHolder(t *testing.T) {
 			rounds.Add(1)
 		}
 	}()
-	const leases, stops = 12, 8
-	n := contend(t, addresses(members), "storm", 4, leases, func() bool { return rounds.Load() >= stops })
+	stops := int32(observed.Rounds(8))
+	observed.Contend(t, rivals(t, addresses(members), "storm", 4), 12, func() bool { return rounds.Load() >= stops })
 	close(done)
 	<-ended
-	t.Logf("%d leases, %d leaders that stopped", n, rounds.Load())
+	t.Logf("%d leaders that stopped", rounds.Load())
+}
+
+// TestDeposedLeaderGivesNoAnswerThatCounts freezes the leader, has the others elect one
+// and grant a lock, and sends requests to the former leader, which finds them in its
+// socket when it goes on. It may not know that it was deposed.
+func TestDeposedLeaderGivesNoAnswerThatCounts(t *testing.T) {
+	t.Parallel()
+	members := own(t, 3)
+	for round := range observed.Rounds(2) {
+		l := leader(t, members)
+		former, others := members[l], slices.Delete(slices.Clone(members), l, l+1)
+		ask := func(op node.Op, value string) node.Request {
+			return node.Request{Op: op, Name: fmt.Sprint("job ", round), Value: value, TTL: time.Minute, Retention: time.Hour, Occurrence: "today"}
+		}
+		answers := map[node.Op]node.Status{node.OpInspect: node.Held, node.OpCheck: node.Granted, node.OpAcquire: node.Held, node.OpExtend: node.Granted}
+		requests := []node.Request{ask(node.OpInspect, ""), ask(node.OpCheck, ""), ask(node.OpAcquire, "two"), ask(node.OpExtend, "one")}
+		stale := make([]*etcd.Node, len(requests))
+		for i := range stale {
+			stale[i] = open(t, former.Addr(), "deposed")
+			if r := do(t, stale[i], ask(node.OpInspect, "")); r.Status != node.Absent {
+				t.Fatal(r.Status)
+			}
+		}
+		check.Must(t, former.Freeze())
+		leader(t, others)
+		fresh := open(t, addresses(others), "deposed")
+		for _, req := range []node.Request{ask(node.OpAcquire, "one"), ask(node.OpComplete, "")} {
+			if r := do(t, fresh, req); r.Status != node.Granted {
+				t.Fatalf("%v by the others: %v", req.Op, r.Status)
+			}
+		}
+		var all sync.WaitGroup
+		for i, req := range requests {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+				defer cancel()
+				if r, err := stale[i].Do(ctx, req); err == nil && r.Status != answers[req.Op] {
+					t.Errorf("round %d: %v by the former leader: %v", round, req.Op, r.Status)
+				}
+			})
+		}
+		time.Sleep(200 * time.Millisecond) // they are in the socket
+		check.Must(t, former.Thaw())
+		all.Wait()
+		if r := do(t, fresh, ask(node.OpExtend, "one")); r.Status != node.Granted {
+			t.Errorf("round %d: the holder's extension: %v", round, r.Status)
+		}
+		for _, n := range append(stale, fresh) {
+			n.Close()
+		}
+	}
 }
 
 // TestErrorsOfAClusterWithoutALeader kills two members of three.
@@ -373,8 +336,8 @@ func TestCompactionAndDefragmentationDisturbNobody(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 		}
 	}()
-	n := contend(t, at, "compacted", 3, 20, func() bool { return compacted.Load() >= 10 })
-	t.Logf("%d leases, compacted %d times", n, compacted.Load())
+	observed.Contend(t, rivals(t, at, "compacted", 3), 20, func() bool { return compacted.Load() >= int32(observed.Rounds(10)) })
+	t.Logf("compacted %d times", compacted.Load())
 }
 
 // TestKeysThatWereRemovedShow removes all keys, as etcdctl del --prefix does.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,9 +17,11 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/observed"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
 )
 
 // patience is how long a test waits for what should come soon.
@@ -158,6 +159,44 @@ func TestWriteWhoseAnswerIsLostIsOfUnknownOutcome(t *testing.T) {
 	})
 }
 
+// TestSessionThatExpiresInMidSwapMakesNoSecondHolder has the reply to a Swap be lost, and
+// the session expire before there is another one.
+func TestSessionThatExpiresInMidSwapMakesNoSecondHolder(t *testing.T) {
+	t.Parallel()
+	servers, address := start(t, 1)
+	proxy, n := through(t, servers[0], time.Second)
+	other := open(t, address)
+	var last node.Token
+	grows := func(r node.Reply) {
+		t.Helper()
+		if r.Status != node.Granted || r.Fence <= last {
+			t.Errorf("%v, fence %d after %d", r.Status, r.Fence, last)
+		}
+		last = r.Fence
+	}
+	for range observed.Rounds(1) {
+		want(t, n, request(node.OpInspect, "", 0), node.Absent)
+		session := n.store.conn.SessionID()
+		proxy.SwallowReplies(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		req := request(node.OpAcquire, "one", time.Minute)
+		if r, err := n.Do(ctx, req); err == nil {
+			t.Errorf("without a reply: %v", r.Status)
+		}
+		cancel()
+		poll.Until(t, "the lock is there", func() bool { return eventually(t, other, request(node.OpInspect, "", 0)).Status == node.Held })
+		want(t, other, request(node.OpAcquire, "two", time.Minute), node.Held)
+		proxy.SwallowReplies(false)
+		grows(eventually(t, n, req))
+		if n.store.conn.SessionID() == session {
+			t.Error("the session has not expired: the test shows nothing")
+		}
+		want(t, n, request(node.OpRelease, "one", time.Minute), node.Granted)
+		grows(eventually(t, other, request(node.OpAcquire, "two", time.Minute)))
+		want(t, other, request(node.OpRelease, "two", time.Minute), node.Granted)
+	}
+}
+
 // TestReadIsInOneSession has the session expire between two readings of a Read. The next
 // session may be on a server that lags behind what the first one has seen.
 func TestReadIsInOneSession(t *testing.T) {
@@ -271,20 +310,42 @@ func TestNoTwoHoldersWhileLeadersChange(t *testing.T) {
 		})
 	}
 	goesOn("the beginning")
-	killed, _ := leader(t, servers)
-	killed.Kill()
-	goesOn("the leader was killed")
-	killed.Restart()
-	goesOn("it came back")
-	frozen, others := leader(t, servers)
-	frozen.Freeze()
-	leader(t, others)
-	goesOn("the leader was frozen")
-	frozen.Thaw()
-	goesOn("it was thawed")
+	for range observed.Rounds(1) {
+		killed, _ := leader(t, servers)
+		killed.Kill()
+		goesOn("the leader was killed")
+		killed.Restart()
+		goesOn("it came back")
+		frozen, others := leader(t, servers)
+		frozen.Freeze()
+		leader(t, others)
+		goesOn("the leader was frozen")
+		frozen.Thaw()
+		goesOn("it was thawed")
+	}
 	cancel()
 	all.Wait()
 	t.Logf("%d times", sections.Load())
+}
+
+// TestExtensionByANewcomerRestartsTheCount has a client that has never seen the lock
+// extend it, after another one has observed it for most of its time.
+func TestExtensionByANewcomerRestartsTheCount(t *testing.T) {
+	t.Parallel()
+	_, address := start(t, 1)
+	observed.Newcomer(t, func() node.Node { return open(t, address) })
+}
+
+// TestWallClocksHoursApartMakeNoSecondHolder has clients in processes whose wall clocks
+// differ.
+func TestWallClocksHoursApartMakeNoSecondHolder(t *testing.T) {
+	t.Parallel()
+	_, address := start(t, 1)
+	observed.WallClocks(t, func(clock *casnode.Options) node.Node {
+		n := open(t, address)
+		n.Node = casnode.New(n.store, clock)
+		return n
+	})
 }
 
 // TestDeposedLeaderGivesNoAnswerThatCounts freezes the leader, has the others elect one
@@ -293,9 +354,8 @@ func TestNoTwoHoldersWhileLeadersChange(t *testing.T) {
 // REDLATCH_ROUNDS says how often.
 func TestDeposedLeaderGivesNoAnswerThatCounts(t *testing.T) {
 	t.Parallel()
-	rounds, _ := strconv.Atoi(os.Getenv("REDLATCH_ROUNDS"))
 	servers, _ := start(t, 3, "syncLimit=4")
-	for round := range max(rounds, 2) {
+	for round := range observed.Rounds(2) {
 		former, others := leader(t, servers)
 		name := fmt.Sprint("job ", round)
 		ask := func(op node.Op, value string) node.Request {
