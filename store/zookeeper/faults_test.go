@@ -159,6 +159,17 @@ func TestWriteWhoseAnswerIsLostIsOfUnknownOutcome(t *testing.T) {
 	})
 }
 
+// deaf is a store that calls a function before each Swap.
+type deaf struct {
+	*store
+	before func()
+}
+
+func (d deaf) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row, wakes []string) (bool, error) {
+	d.before()
+	return d.store.Swap(ctx, seen, row, wakes)
+}
+
 // TestSessionThatExpiresInMidSwapMakesNoSecondHolder has the reply to a Swap be lost, and
 // the session expire before there is another one.
 func TestSessionThatExpiresInMidSwapMakesNoSecondHolder(t *testing.T) {
@@ -176,8 +187,8 @@ func TestSessionThatExpiresInMidSwapMakesNoSecondHolder(t *testing.T) {
 	}
 	for range observed.Rounds(1) {
 		want(t, n, request(node.OpInspect, "", 0), node.Absent)
-		session := n.store.conn.SessionID()
-		proxy.SwallowReplies(true)
+		session, hears := n.store.conn.SessionID(), n.Node
+		n.Node = casnode.New(deaf{n.store, func() { proxy.SwallowReplies(true) }}, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		req := request(node.OpAcquire, "one", time.Minute)
 		if r, err := n.Do(ctx, req); err == nil {
@@ -187,6 +198,7 @@ func TestSessionThatExpiresInMidSwapMakesNoSecondHolder(t *testing.T) {
 		poll.Until(t, "the lock is there", func() bool { return eventually(t, other, request(node.OpInspect, "", 0)).Status == node.Held })
 		want(t, other, request(node.OpAcquire, "two", time.Minute), node.Held)
 		proxy.SwallowReplies(false)
+		n.Node = hears
 		grows(eventually(t, n, req))
 		if n.store.conn.SessionID() == session {
 			t.Error("the session has not expired: the test shows nothing")
