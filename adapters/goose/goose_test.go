@@ -1,0 +1,210 @@
+//go:build unix
+
+package redlatchgoose_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite"
+
+	"github.com/redlatch/redlatch"
+	redlatchgoose "github.com/redlatch/redlatch/adapters/goose"
+	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/servertest"
+)
+
+const patience = 30 * time.Second
+
+var must = check.Must
+
+// copies are copies of a program that migrates a database.
+type copies struct {
+	t       testing.TB
+	file    string
+	servers []*servertest.Server
+}
+
+func newCopies(t testing.TB) copies {
+	t.Helper()
+	c := copies{t, filepath.Join(t.TempDir(), "shop.db"), servertest.Redis(t, 3)}
+	must(t, fresh.Declare(t.Context(), c.client()))
+	return c
+}
+
+func (c copies) client() *redlatch.Client {
+	c.t.Helper()
+	locks, err := redlatch.Open(strings.Join(servertest.Addresses(c.servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
+	must(c.t, err)
+	c.t.Cleanup(func() { locks.Close() })
+	return locks
+}
+
+// provider returns the provider of one copy, with a migration in SQL and one in
+// Go.
+func (c copies) provider(step func(ctx context.Context) error, opts ...goose.ProviderOption) *goose.Provider {
+	c.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+c.file+"?_pragma=busy_timeout(10000)")
+	must(c.t, err)
+	c.t.Cleanup(func() { db.Close() })
+	run := func(ctx context.Context, db *sql.DB) error {
+		if err := step(ctx); err != nil {
+			return err
+		}
+		_, err := db.ExecContext(ctx, "INSERT INTO orders VALUES ('first')")
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations, append(opts,
+		goose.WithGoMigrations(goose.NewGoMigration(2, &goose.GoFunc{RunDB: run}, nil)))...)
+	must(c.t, err)
+	return p
+}
+
+func (c copies) locker(locks *redlatch.Client, ttl time.Duration) goose.ProviderOption {
+	c.t.Helper()
+	l, err := redlatchgoose.New(locks, "migrate/shop", &redlatch.LockOptions{TTL: ttl})
+	must(c.t, err)
+	return goose.WithLocker(l)
+}
+
+// migrate has four copies migrate at the same time. It returns how often the
+// second migration ran, whether it ran twice at a time, and the errors.
+func (c copies) migrate(opts func() []goose.ProviderOption) (runs int, together bool, errs []error) {
+	c.t.Helper()
+	var ran, inside atomic.Int32
+	var overlap atomic.Bool
+	step := func(ctx context.Context) error {
+		ran.Add(1)
+		inside.Add(1)
+		defer inside.Add(-1)
+		// Long enough for the others to come, if nothing keeps them away.
+		for end := time.Now().Add(time.Second); time.Now().Before(end) && !overlap.Load(); time.Sleep(time.Millisecond) {
+			if inside.Load() > 1 {
+				overlap.Store(true)
+			}
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for range 4 {
+		p := c.provider(step, opts()...)
+		all.Go(func() {
+			_, err := p.Up(c.t.Context())
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		})
+	}
+	all.Wait()
+	return int(ran.Load()), overlap.Load(), errs
+}
+
+func TestOneCopyOfFourMigrates(t *testing.T) {
+	t.Parallel()
+	c := newCopies(t)
+	runs, together, errs := c.migrate(func() []goose.ProviderOption {
+		return []goose.ProviderOption{c.locker(c.client(), 5*time.Second)}
+	})
+	if err := errors.Join(errs...); runs != 1 || together || err != nil {
+		t.Errorf("the migration ran %d times, together: %v, errors: %v", runs, together, err)
+	}
+}
+
+// TestCopiesWithoutTheLockMigrateTogether shows that the test above can fail.
+func TestCopiesWithoutTheLockMigrateTogether(t *testing.T) {
+	t.Parallel()
+	c := copies{t: t, file: filepath.Join(t.TempDir(), "shop.db")}
+	runs, together, errs := c.migrate(func() []goose.ProviderOption { return nil })
+	if err := errors.Join(errs...); runs < 2 && !together && err == nil {
+		t.Errorf("without a lock the migration ran %d times, and no copy failed", runs)
+	}
+}
+
+// TestLossOfTheLockEndsTheMigration freezes all servers while a copy migrates.
+func TestLossOfTheLockEndsTheMigration(t *testing.T) {
+	t.Parallel()
+	c := newCopies(t)
+	began := make(chan struct{})
+	var cause error
+	p := c.provider(func(ctx context.Context) error {
+		close(began)
+		select {
+		case <-ctx.Done():
+			cause = context.Cause(ctx)
+			return ctx.Err()
+		case <-time.After(patience):
+			return errors.New("the migration goes on without its lock")
+		}
+	}, c.locker(c.client(), 2*time.Second))
+	ended := make(chan error, 1)
+	go func() {
+		ctx, stop := redlatchgoose.Context(t.Context())
+		defer stop()
+		_, err := p.Up(ctx)
+		ended <- err
+	}()
+	select {
+	case <-began:
+	case err := <-ended:
+		t.Fatalf("it ended before the migration began: %v", err)
+	}
+	for _, s := range c.servers {
+		s.Freeze()
+		t.Cleanup(s.Thaw)
+	}
+	if err := <-ended; !errors.Is(err, redlatch.ErrLost) || !errors.Is(cause, redlatch.ErrLost) {
+		t.Errorf("the migration ended with %v, because of %v; want ErrLost", err, cause)
+	}
+}
+
+// TestCallAfterCallMigrates uses one locker several times, as goose does.
+func TestCallAfterCallMigrates(t *testing.T) {
+	t.Parallel()
+	c := newCopies(t)
+	locks := c.client()
+	p := c.provider(func(context.Context) error { return nil }, c.locker(locks, 5*time.Second))
+	ctx, stop := redlatchgoose.Context(t.Context())
+	defer stop()
+	for range 2 {
+		if _, err := p.Up(ctx); err != nil {
+			t.Fatalf("up: %v", err)
+		}
+		if _, err := p.DownTo(ctx, 1); err != nil {
+			t.Fatalf("down: %v", err)
+		}
+	}
+	poll.Until(t, "the lock is free", func() bool {
+		lease, err := locks.TryLock(t.Context(), "migrate/shop", nil)
+		if err == nil {
+			lease.Release(t.Context())
+		}
+		return err == nil
+	})
+}
+
+func TestBadArgumentsAreNamed(t *testing.T) {
+	t.Parallel()
+	locks := newCopies(t).client()
+	for says, err := range map[string]error{
+		"locks":  second(redlatchgoose.New(nil, "migrate", nil)),
+		"name":   second(redlatchgoose.New(locks, "", nil)),
+		"Shared": second(redlatchgoose.New(locks, "migrate", &redlatch.LockOptions{Shared: true})),
+	} {
+		if !errors.Is(err, redlatch.ErrConfig) || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want one that names %q", err, says)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
