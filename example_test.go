@@ -173,3 +173,263 @@ func ExampleObserver() {
 	// Output:
 	// 2 asked for, 1 refused
 }
+
+// Open makes a client of the servers whose addresses it gets, separated by
+// commas.
+func ExampleOpen() {
+	locks, err := redlatch.Open("redis://a:6379,redis://b:6379,redis://c:6379", &redlatch.Options{Label: "shop"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+	for _, node := range locks.Nodes() {
+		fmt.Println(node.Node)
+	}
+}
+
+// Lead runs a function in one process of many.
+func ExampleClient_Lead() {
+	locks, err := redlatch.New(memory.Nodes(3), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	ctx, stop := context.WithCancel(context.Background())
+	err = locks.Lead(ctx, "scheduler", nil, func(ctx context.Context, lease *redlatch.Lease) error {
+		fmt.Println("this process leads")
+		stop()       // the program is told to end
+		<-ctx.Done() // or another process leads
+		return nil
+	})
+	fmt.Println("resigned:", err)
+	// Output:
+	// this process leads
+	// resigned: <nil>
+}
+
+// Once runs a job once for each time at which it is due.
+func ExampleClient_Once() {
+	locks, err := redlatch.New(memory.Nodes(3), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	ctx := context.Background()
+	for range 2 { // two machines start the job of the same day
+		ran, err := locks.Once(ctx, "report", "2026-11-16", nil, func(ctx context.Context, lease *redlatch.Lease) error {
+			return nil
+		})
+		fmt.Println("it ran:", ran, err)
+	}
+	completed, _, err := locks.Completed(ctx, "report", "2026-11-16")
+	fmt.Println("completed:", completed, err)
+	// Output:
+	// it ran: true <nil>
+	// it ran: false <nil>
+	// completed: true <nil>
+}
+
+// LockAll acquires several locks, always in the same order, so that two callers
+// do not wait for each other.
+func ExampleClient_LockAll() {
+	locks, err := redlatch.New(memory.Nodes(3), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	ctx := context.Background()
+	both, err := locks.LockAll(ctx, []string{"accounts/7", "accounts/3"}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer both.Release(ctx)
+	fmt.Println("valid:", both.Remaining() > 0, both.Err())
+	fmt.Println("one of them:", both.Lease("accounts/7").Name())
+	// Output:
+	// valid: true <nil>
+	// one of them: accounts/7
+}
+
+// Watch follows who holds a lock.
+func ExampleClient_Watch() {
+	locks, err := redlatch.New(memory.Nodes(3), &redlatch.Options{Label: "nightly"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	ctx := context.Background()
+	lease, err := locks.Lock(ctx, "report", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for holder, err := range locks.Watch(ctx, "report") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if holder == nil {
+			fmt.Println("nobody holds it")
+			break
+		}
+		fmt.Println("held by this process:", holder.Owner == lease.Owner())
+		lease.Release(ctx)
+	}
+	// Output:
+	// held by this process: true
+	// nobody holds it
+}
+
+// Release releases a lock by its handle, in another process than the one that
+// acquired it.
+func ExampleClient_Release() {
+	locks, err := redlatch.New(memory.Nodes(3), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	ctx := context.Background()
+	lease, err := locks.Lock(ctx, "deploy", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	handle := lease.Handle()
+	fmt.Println("released:", locks.Release(ctx, handle))
+	// Output:
+	// released: <nil>
+}
+
+// With NoKeepAlive the caller extends the lease.
+func ExampleLease_Extend() {
+	locks, err := redlatch.New(memory.Nodes(3), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	ctx := context.Background()
+	lease, err := locks.Lock(ctx, "import", &redlatch.LockOptions{TTL: 5 * time.Second, NoKeepAlive: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(ctx)
+	before := lease.Deadline()
+	if err := lease.Extend(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("later than before:", lease.Deadline().After(before))
+	fmt.Println("valid for up to", lease.TTL(), lease.Remaining() > 0, lease.Err())
+	// Output:
+	// later than before: true
+	// valid for up to 5s true <nil>
+}
+
+// Downgrade makes a writer a reader, and lets other readers in.
+func ExampleLease_Downgrade() {
+	locks, err := redlatch.New(memory.Nodes(3), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	ctx := context.Background()
+	writer, err := locks.Lock(ctx, "catalogue", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer writer.Release(ctx)
+	if err := writer.Downgrade(ctx); err != nil {
+		log.Fatal(err)
+	}
+	reader, err := locks.TryLock(ctx, "catalogue", &redlatch.LockOptions{Shared: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer reader.Release(ctx)
+	fmt.Println("both read")
+	// Output:
+	// both read
+}
+
+// At most so many callers hold a lock with slots.
+func ExampleLease_Slot() {
+	locks, err := redlatch.New(memory.Nodes(3), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	ctx := context.Background()
+	for range 3 {
+		lease, err := locks.TryLock(ctx, "printers", &redlatch.LockOptions{Slots: 2})
+		if err != nil {
+			fmt.Println("all in use:", errors.Is(err, redlatch.ErrHeld))
+			continue
+		}
+		defer lease.Release(ctx)
+		fmt.Println("printer", lease.Slot())
+	}
+	// Output:
+	// printer 0
+	// printer 1
+	// all in use: true
+}
+
+// A holder that others wait for can finish early.
+func ExampleLease_Contended() {
+	nodes := memory.Nodes(3)
+	ours, err := redlatch.New(nodes, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ours.Close()
+	theirs, err := redlatch.New(nodes, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer theirs.Close()
+
+	ctx := context.Background()
+	lease, err := ours.Lock(ctx, "index", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	got := make(chan error)
+	go func() {
+		_, err := theirs.Lock(ctx, "index", nil)
+		got <- err
+	}()
+	<-lease.Contended()
+	lease.Release(ctx)
+	fmt.Println("the other one has it:", <-got == nil)
+	// Output:
+	// the other one has it: true
+}
+
+// HoldersOf reads what nodes answered, here those of an error.
+func ExampleHoldersOf() {
+	locks, err := redlatch.New(memory.Nodes(3), &redlatch.Options{Label: "nightly"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	ctx := context.Background()
+	lease, err := locks.Lock(ctx, "report", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(ctx)
+	_, err = locks.TryLock(ctx, "report", nil)
+	var held *redlatch.HeldError
+	if errors.As(err, &held) {
+		for _, holder := range redlatch.HoldersOf(held.Nodes...) {
+			fmt.Println("ours:", holder.Owner == lease.Owner(), "on a quorum:", holder.Nodes >= 2)
+		}
+	}
+	// Output:
+	// ours: true on a quorum: true
+}

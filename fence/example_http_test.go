@@ -25,6 +25,9 @@ func ExampleMiddleware() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
 		token, _ := fence.TokenFrom(r.Context()) // for the store behind it
+		if fence.IsReader(r.Context()) {
+			log.Fatal("a reader writes")
+		}
 		fmt.Println("order", r.PathValue("id"), "written with token", uint64(token))
 	})
 	server := httptest.NewServer(fenced(mux))

@@ -41,3 +41,16 @@ func Example() {
 	// Output:
 	// the only one at it on this machine
 }
+
+// The file that the redlatch command uses if no other is named.
+func ExampleDefaultPath() {
+	path, err := sqlite.DefaultPath()
+	if err != nil {
+		log.Fatal(err)
+	}
+	node, err := sqlite.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Close()
+}

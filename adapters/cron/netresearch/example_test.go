@@ -35,6 +35,7 @@ func ExampleJobs_AddFunc() {
 	}
 	first := sync.OnceFunc(func() { close(done) }) // one is enough for this example
 	_, err = jobs.AddFunc("report", "@every 1s", func(ctx context.Context, lease *redlatch.Lease) error {
+		log.Println("the report of", redlatchnetresearch.Due(ctx))
 		first()
 		return nil // or an error: then another replica tries
 	}, cron.WithTags("reports"))

@@ -38,3 +38,16 @@ func ExampleNodes() {
 	// Output:
 	// locked orders/42
 }
+
+// One node with options of its own.
+func ExampleOpen() {
+	node, err := direct.Open("rediss://locks:secret@a:6379", &direct.Options{Name: "a"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := redlatch.New([]redlatch.Node{node}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+}

@@ -6,13 +6,17 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
+
+	client "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
 
-// Nodes opens connections of its own; Node takes a client that the program has.
+// Nodes opens connections of its own; From takes a client that the program has.
 func ExampleNodes() {
 	a, b, c, stop := servertest.Example()
 	defer stop()
@@ -37,4 +41,50 @@ func ExampleNodes() {
 	fmt.Println("locked", lease.Name())
 	// Output:
 	// locked orders/42
+}
+
+// A master that Sentinel manages. What the library logs goes to the program's
+// logger.
+func ExampleOpen() {
+	goredis.LogTo(slog.Default())
+	node, err := goredis.Open("redis+sentinel://s1+s2+s3/master", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := redlatch.New([]redlatch.Node{node}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+}
+
+// Locks over a client that the program has.
+func ExampleFrom() {
+	theirs := client.NewClient(&client.Options{Addr: "a:6379"})
+	defer theirs.Close()
+	node, err := goredis.From(theirs, &goredis.Options{Name: "redis://a:6379"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := redlatch.New([]redlatch.Node{node}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+}
+
+// The fence of a resource over a client that the program has.
+func ExampleDriver() {
+	theirs := client.NewClient(&client.Options{Addr: "a:6379"})
+	defer theirs.Close()
+	driver, err := goredis.Driver(theirs)
+	if err != nil {
+		log.Fatal(err)
+	}
+	guard, err := fence.NewRedis(driver, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = guard.Check(context.Background(), "orders/42", 1763000000123456) // the token comes from Lease.Token
+	fmt.Println(err)
 }
