@@ -8,6 +8,7 @@ RACE        ?= -race -gcflags=modernc.org/sqlite/lib=-race=false
 # Lint reads what the tests are compiled from: the compiler's results, which most
 # of its time is for, are made once. Memory is collected less often, as by testrun.
 STATICCHECK ?= $(GO) run -exec 'env "GOFLAGS=$(RACE)" GOGC=400 GOMEMLIMIT=3GiB' honnef.co/go/tools/cmd/staticcheck@v0.8.1
+GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 # Far above what a package takes on an idle machine: a busy one must not run
 # into it.
 TIMEOUT     ?= 30m
@@ -160,6 +161,16 @@ man: ## the manual pages, into build/man
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin build
+
+.PHONY: rehearsal
+rehearsal: deps ## go install and go get of every module, from this tree as a release, without go.work
+	REDLATCH_REHEARSAL=all $(GO) test -run Release -v -count 1 -timeout $(TIMEOUT) ./packaging
+
+.PHONY: release
+release: ## the files of the tag that is checked out, and a draft of its release on GitHub, with GITHUB_TOKEN
+	@mkdir -p build
+	awk '/^## \[[0-9]/{n++} n==1 && !/^## /' CHANGELOG.md >build/notes.md
+	$(GORELEASER) release -f packaging/goreleaser.yaml --clean --release-notes build/notes.md
 
 .PHONY: packages
 packages: ## packages and the image of a release, built, installed and removed, on Debian as root; PACKAGES=--sabotage breaks each on purpose

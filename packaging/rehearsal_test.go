@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +29,7 @@ func TestReleaseCanBeInstalledAndImported(t *testing.T) {
 		t.Skip("it builds the release")
 	}
 	t.Parallel()
-	proxy, version := publish(t)
+	proxy, modules, version := publish(t)
 	home := t.TempDir()
 	// Modules of others are in the cache already: they were needed to build this.
 	// Without cgo and paths most of them are compiled already, for the test of the
@@ -78,6 +80,78 @@ func TestReleaseCanBeInstalledAndImported(t *testing.T) {
 			t.Errorf("the program printed\n%s", out)
 		}
 	})
+	// To compile every module takes minutes: make rehearsal does it.
+	verb := "go list -deps"
+	if os.Getenv("REDLATCH_REHEARSAL") != "" {
+		verb = "go build -trimpath"
+	}
+	for _, module := range modules {
+		t.Run(module, func(t *testing.T) {
+			dir := t.TempDir()
+			do(t, dir, "go mod init example.com/new && go get "+module+"/...@"+version)
+			do(t, dir, verb+" "+module+"/...")
+		})
+	}
+	if len(modules) < 10 {
+		t.Errorf("the modules that are published are %q: some are missing", modules)
+	}
+}
+
+// TestReleaseHasOneVersion compares the version of go.work with all others.
+func TestReleaseHasOneVersion(t *testing.T) {
+	_, version := work(t)
+	out, err := exec.Command("git", "-C", "..", "-c", "safe.directory=*", "ls-files", "*go.mod").Output()
+	must(t, err)
+	ours := regexp.MustCompile(`(?m)^\s*(?:require )?(github\.com/redlatch/redlatch\S*) (v\S+)`)
+	count := 0
+	for path := range strings.FieldsSeq(string(out)) {
+		text, err := os.ReadFile(filepath.Join("..", path))
+		must(t, err)
+		for _, m := range ours.FindAllStringSubmatch(string(text), -1) {
+			if count++; m[2] != version {
+				t.Errorf("%s requires %s %s, and go.work has %s", path, m[1], m[2], version)
+			}
+		}
+	}
+	if count < 10 {
+		t.Errorf("found %d requirements of our modules: this looked in the wrong place", count)
+	}
+	changelog, err := os.ReadFile("../CHANGELOG.md")
+	must(t, err)
+	if released := regexp.MustCompile(`(?m)^## \[(\d\S*)\]`).FindStringSubmatch(string(changelog)); released == nil || "v"+released[1] != version {
+		t.Errorf("the newest release in CHANGELOG.md is %q, and go.work has %s", released, version)
+	}
+}
+
+// TestWorkflowsRunTargetsThatExist compares the workflows with the Makefile.
+func TestWorkflowsRunTargetsThatExist(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	must(t, err)
+	files, _ := filepath.Glob("../.github/workflows/*.yml")
+	count := 0
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		must(t, err)
+		var targets []string
+		for _, m := range regexp.MustCompile(`(?m)run: (.*)$`).FindAllStringSubmatch(string(text), -1) {
+			target, ok := strings.CutPrefix(m[1], "make ")
+			if !ok {
+				t.Errorf("%s runs %q, which is no target of make", path, m[1])
+			}
+			targets = append(targets, target)
+		}
+		if m := regexp.MustCompile(`target: \[(.*)\]`).FindStringSubmatch(string(text)); m != nil {
+			targets = append(targets, strings.Split(m[1], ", ")...)
+		}
+		for _, target := range targets {
+			if count++; target != "${{ matrix.target }}" && !strings.Contains(string(makefile), "\n"+target+":") {
+				t.Errorf("%s makes %s, which the Makefile does not have", path, target)
+			}
+		}
+	}
+	if count < 5 {
+		t.Errorf("found %d targets: this looked in the wrong place", count)
+	}
 }
 
 // readme returns the first block of the README in a language that has a text.
@@ -109,12 +183,10 @@ func write(t *testing.T, dir, name, text string) {
 	must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 }
 
-// publish writes the modules of go.work as files that a module proxy serves, in
-// the version in which they require each other, and returns their folder and
-// that version.
-func publish(t *testing.T) (folder, version string) {
+// work returns the folders of the modules in go.work, and the version in which
+// they require each other.
+func work(t *testing.T) (folders []string, version string) {
 	t.Helper()
-	const path = "github.com/redlatch/redlatch"
 	out, err := exec.Command("go", "work", "edit", "-json", "../go.work").Output()
 	must(t, err)
 	var work struct {
@@ -124,8 +196,19 @@ func publish(t *testing.T) (folder, version string) {
 	if err := json.Unmarshal(out, &work); err != nil || len(work.Replace) == 0 {
 		t.Fatalf("go.work: %v\n%s", err, out)
 	}
-	version = work.Replace[0].Old.Version
-	out, err = exec.Command("git", "-C", "..", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	for _, use := range work.Use {
+		folders = append(folders, filepath.Clean(use.DiskPath))
+	}
+	return folders, work.Replace[0].Old.Version
+}
+
+// publish writes the modules of go.work as files that a module proxy serves. It
+// returns their folder, the modules that users import, and their version.
+func publish(t *testing.T) (folder string, modules []string, version string) {
+	t.Helper()
+	const path = "github.com/redlatch/redlatch"
+	folders, version := work(t)
+	out, err := exec.Command("git", "-C", "..", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}
@@ -134,8 +217,8 @@ func publish(t *testing.T) (folder, version string) {
 	inModule := map[string][]string{}
 	for _, file := range files {
 		in := "."
-		for _, use := range work.Use {
-			if dir := filepath.Clean(use.DiskPath); strings.HasPrefix(file, dir+"/") && len(dir) > len(in) {
+		for _, dir := range folders {
+			if strings.HasPrefix(file, dir+"/") && len(dir) > len(in) {
 				in = dir
 			}
 		}
@@ -144,6 +227,9 @@ func publish(t *testing.T) (folder, version string) {
 	folder = t.TempDir()
 	for in, files := range inModule {
 		module := strings.TrimSuffix(path+"/"+in, "/.")
+		if !strings.HasPrefix(in, "test/") && !strings.HasPrefix(in, "examples/") {
+			modules = append(modules, module)
+		}
 		versions := filepath.Join(folder, module, "@v")
 		mod, err := os.ReadFile(filepath.Join("..", in, "go.mod"))
 		must(t, err)
@@ -170,5 +256,6 @@ func publish(t *testing.T) (folder, version string) {
 		must(t, z.Close())
 		must(t, archive.Close())
 	}
-	return folder, version
+	slices.Sort(modules)
+	return folder, modules, version
 }
