@@ -158,6 +158,10 @@ tidy: ## go mod tidy in every module, with each other's go.mod as they are here
 man: ## the manual pages, into build/man
 	$(GO) run ./cmd/redlatch man build/man
 
+.PHONY: playground
+playground: ## the page of docs/playground, into build/playground: open its index.html, from the file or from a server
+	@GO="$(GO)" scripts/playground.sh
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin build

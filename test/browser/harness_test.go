@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,9 @@ const patience = 60 * time.Second
 // its own, with its own cookies and windows.
 var chromium context.Context
 
+// folder is removed after the tests.
+var folder string
+
 func TestMain(m *testing.M) {
 	code := func() int {
 		path := findBrowser()
@@ -43,8 +47,9 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
+		folder = dir
 		allocator, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(dir),
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(dir, "profile")),
 			chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("host-resolver-rules", "MAP rebound.example 127.0.0.1"), chromedp.WSURLReadTimeout(patience))...)
 		defer stop()
 		browser, end := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))

@@ -176,3 +176,22 @@ func TestTheLibraryRequiresNoClientOfAConsensusStore(t *testing.T) {
 		t.Errorf("store/zookeeper brings %v", d)
 	}
 }
+
+// TestThePlaygroundIsTheProtocolAlone: a store or a client would make the page
+// several times as large.
+func TestThePlaygroundIsTheProtocolAlone(t *testing.T) {
+	const module = "github.com/redlatch/redlatch/"
+	t.Setenv("GOOS", "js")
+	t.Setenv("GOARCH", "wasm")
+	want := []string{"docs/playground", "internal/nodestate", "internal/protocol", "internal/test/world", "node"}
+	var got []string
+	for p := range imports(t, "./docs/playground") {
+		got = append(got, strings.TrimPrefix(p, module))
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("it brings %v, not %v", got, want)
+	}
+	if d := deps(t, "./docs/playground"); len(d) > 0 {
+		t.Errorf("it brings %v", d)
+	}
+}

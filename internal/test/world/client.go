@@ -33,6 +33,7 @@ type Client struct {
 	members [Servers]member
 	last    node.Token // that it has sent
 	missed  uint32
+	turns   int // how often it was notified of its turn
 	marks   marking
 }
 

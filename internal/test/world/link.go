@@ -99,7 +99,12 @@ func (c *Client) notify(i int, cl *claim, wake node.Wake) {
 		c.w.land(f)
 		if c.works(i) {
 			c.w.hit(f, true)
-			c.deliver(func() { cl.handle(protocol.Event{Kind: protocol.Wake, Node: i, Wake: wake}) })
+			c.deliver(func() {
+				if wake.Kind == node.WakeTurn {
+					c.turns++
+				}
+				cl.handle(protocol.Event{Kind: protocol.Wake, Node: i, Wake: wake})
+			})
 		}
 	})
 }

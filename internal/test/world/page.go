@@ -222,8 +222,8 @@ type HitState struct {
 	Good           bool
 }
 
-// maxWrites is how many writes the page shows.
-const maxWrites = 5
+// maxWrites is how many writes the page gets.
+const maxWrites = 40
 
 func (p *Page) state() State {
 	w := p.world

@@ -253,7 +253,7 @@ func forgets(until func(*World) bool, then string, check func(*World) error) Ste
 }
 
 var restart = &Story{
-	Name: "restart", Title: "A restart without the guard, and with it",
+	Name: "restart", Title: "Restart without and with the guard",
 	About: "A majority protects a lock only while servers remember. One that restarts empty can turn one majority into two.",
 	Steps: []Step{
 		half(Options{Clients: 2, GuardOff: true, Seed: 4},
@@ -328,6 +328,11 @@ var herd = &Story{
 			},
 			Then: "All five are in the queues of a majority, in the order in which they came.",
 			Check: func(w *World) error {
+				for _, s := range w.Servers {
+					if queue := s.show().Queue; !slices.IsSorted(queue) { // their names are in that order
+						return fmt.Errorf("server %d has the queue %v", s.Number, queue)
+					}
+				}
 				return first(holds(w, ann(w)), oneHolder(w))
 			},
 		},
@@ -338,6 +343,11 @@ var herd = &Story{
 			Then:  "Everybody was served, in order. Each hand-over was a notification to the next in the queue: no herd, and nobody was overtaken.",
 			Check: func(w *World) error {
 				got := w.served()
+				for _, c := range w.Clients[1:] {
+					if c.turns == 0 {
+						return fmt.Errorf("%s was not notified", c.Name)
+					}
+				}
 				return first(failed(!slices.Equal(got, names), "served in the order %v", got), oneHolder(w))
 			},
 		},
