@@ -356,7 +356,7 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 	}
 	mutants.Fits(t, edits...)
 	if os.Getenv("REDLATCH_MUTANTS") == "" {
-		t.Skip("make mutants runs them")
+		all, edits = all[:1], edits[:1] // make mutants runs them all
 	}
 	binaries := mutants.Build(t, edits, "./node/casnode", "test -c -ldflags=-s")
 	for _, m := range all {
