@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Do waits for the lock like Lock, runs fn under it, and releases it however fn
@@ -15,21 +16,49 @@ import (
 // Do returns fn's error. If the lock was lost while fn ran, the error is also
 // ErrLost, even if fn returned nil: another client may have held the lock by
 // then. LockOptions.NoReleaseWait has Do return before the release is confirmed.
-func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) (err error) {
+func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) error {
 	lease, err := c.Lock(ctx, name, opts)
 	if err != nil {
 		return err
 	}
-	work, cancel := context.WithCancelCause(withHeld(ctx, lease))
-	stop := context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })
+	return lease.run(ctx, opts, fn)
+}
+
+// TryDo runs fn under the lock like Do if the lock is free, and skips it while
+// another client holds the lock: then ran is false, and the error is nil. Any other
+// error says why it is not known who holds the lock; fn did not run.
+//
+// It asks once and does not wait. If several clients ask several nodes at the same
+// moment, each may get some of the nodes and none a quorum, so that all skip. Where
+// one of them must run fn, set LockOptions.Wait, and TryDo skips only after that
+// time; or use Once.
+func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) (ran bool, err error) {
+	set := opt.Value(opts)
+	if set.Wait == 0 && set.Tries == 0 {
+		set.Tries = 1
+	}
+	lease, err := c.lock(ctx, name, set)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, lease.run(ctx, &set, fn)
+}
+
+// run runs fn under the lease, and releases it.
+func (l *Lease) run(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) (err error) {
+	work, cancel := context.WithCancelCause(withHeld(ctx, l))
+	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
 	defer func() {
 		stop()
-		lost := lease.Err()
+		lost := l.Err()
 		var releaseErr error
 		if lost == nil && opt.Value(opts).NoReleaseWait {
-			lease.releaseLater(context.WithoutCancel(ctx))
+			l.releaseLater(context.WithoutCancel(ctx))
 		} else {
-			releaseErr = lease.Release(context.WithoutCancel(ctx))
+			releaseErr = l.Release(context.WithoutCancel(ctx))
 		}
 		cancel(ErrReleased)
 		switch {
@@ -40,10 +69,10 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func
 		case releaseErr != nil:
 			// fn ran under the lock, so this is no failure of fn. The lock
 			// expires by its time to live.
-			lease.warnNotFreed(releaseErr)
+			l.warnNotFreed(releaseErr)
 		}
 	}()
-	return fn(work, lease)
+	return fn(work, l)
 }
 
 // releaseLater sends the release, waits for its result in the background, and
@@ -74,16 +103,25 @@ func withHeld(ctx context.Context, l *Lease) context.Context {
 	return context.WithValue(ctx, heldKey{}, &held{lease: l, outer: outer})
 }
 
-// heldOn reports whether Do already holds the key for this context: a caller
-// that waited for it would wait for itself.
-func heldOn(ctx context.Context, c *Client, key string) bool {
+// heldOn returns the lease on the key that Do already holds for this context: a
+// caller that waited for it would wait for itself. It is nil for none.
+func heldOn(ctx context.Context, c *Client, key string) *Lease {
 	h, _ := ctx.Value(heldKey{}).(*held)
 	for ; h != nil; h = h.outer {
 		if h.lease.c == c && h.lease.claim.Key() == key && h.lease.Remaining() > 0 {
-			return true
+			return h.lease
 		}
 	}
-	return false
+	return nil
+}
+
+// deadlock is the error of a caller that would wait for its own lease.
+func deadlock(name string, own *Lease, opts LockOptions) error {
+	if own.share().Mode == node.Shared && !opts.Shared {
+		return fmt.Errorf("%w: %q: a reader cannot become a writer, because two readers that both wanted that would wait for each other; "+
+			"release the lock and read again under a writer's, or begin as a writer and call Downgrade", ErrDeadlock, name)
+	}
+	return fmt.Errorf("%w: %q", ErrDeadlock, name)
 }
 
 // Lead runs fn in one process of many, the leader. It waits for the lock, which

@@ -105,6 +105,78 @@ func TestWaitingForOneselfIsToldNotWaitedFor(t *testing.T) {
 	})
 }
 
+// TestReaderThatWantsToWriteIsToldWhyNot: two readers that both wanted that would
+// wait for each other, so none of them waits.
+func TestReaderThatWantsToWriteIsToldWhyNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		reader := &redlatch.LockOptions{Shared: true}
+		began := time.Now()
+		err := c.Do(t.Context(), "files", reader, func(ctx context.Context, l *redlatch.Lease) error {
+			_, again := c.Lock(ctx, "files", reader)
+			locktest.WantErr(t, again, redlatch.ErrDeadlock)
+			if strings.Contains(again.Error(), "writer") {
+				t.Errorf("a second reader: %v", again)
+			}
+			_, err := c.Lock(ctx, "files", nil)
+			return err
+		})
+		locktest.WantErr(t, err, redlatch.ErrDeadlock)
+		if !strings.Contains(err.Error(), `"files": a reader cannot become a writer`) || !strings.Contains(err.Error(), "Downgrade") {
+			t.Errorf("the error is %v", err)
+		}
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("it waited for %v", waited)
+		}
+	})
+}
+
+func TestTryDoSkipsWhatAnotherHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		c, other := locktest.NewClient(t, nodes, redlatch.Options{}), locktest.NewClient(t, nodes, redlatch.Options{})
+		failed := errors.New("the work failed")
+		calls := 0
+		fn := func(ctx context.Context, l *redlatch.Lease) error {
+			calls++
+			if l.Remaining() <= 0 || ctx.Err() != nil {
+				t.Error("the function ran without the lock")
+			}
+			return failed
+		}
+		ran, err := c.TryDo(t.Context(), "job", nil, fn)
+		if locktest.WantErr(t, err, failed); !ran || calls != 1 {
+			t.Errorf("a free lock: ran is %v, after %d calls", ran, calls)
+		}
+		synctest.Wait()
+		locktest.WantFree(t, links, "job")
+
+		lease := locktest.MustLock(t, other, "job", redlatch.LockOptions{})
+		began := time.Now()
+		if ran, err := c.TryDo(t.Context(), "job", nil, fn); ran || err != nil || calls != 1 || time.Since(began) > 0 {
+			t.Errorf("a held lock: ran is %v, %v, after %d calls and %v", ran, err, calls, time.Since(began))
+		}
+		wait := &redlatch.LockOptions{Wait: 3 * time.Second}
+		if ran, err := c.TryDo(t.Context(), "job", wait, fn); ran || err != nil || time.Since(began) != wait.Wait {
+			t.Errorf("with Wait: ran is %v, %v, after %v", ran, err, time.Since(began))
+		}
+		time.AfterFunc(time.Second, func() { lease.Release(t.Context()) })
+		ran, err = c.TryDo(t.Context(), "job", wait, fn)
+		if locktest.WantErr(t, err, failed); !ran || calls != 2 {
+			t.Errorf("freed during the wait: ran is %v, after %d calls", ran, calls)
+		}
+
+		for _, l := range links {
+			l.SetDown(errors.New("unplugged"))
+		}
+		ran, err = c.TryDo(t.Context(), "job", nil, fn)
+		if locktest.WantErr(t, err, redlatch.ErrNoQuorum); ran || calls != 2 {
+			t.Errorf("without nodes: ran is %v, after %d calls", ran, calls)
+		}
+	})
+}
+
 func TestLeaderThatReturnsResigns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := locktest.NewLinks(t, 3)

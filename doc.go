@@ -24,6 +24,10 @@
 //			return store.Write(ctx, order, lease.Token())
 //		})
 //
+// TryDo does the same if the lock is free, and skips the function if not:
+//
+//	ran, err := locks.TryDo(ctx, "cleanup", nil, cleanUp)
+//
 // Lock and TryLock return the Lease itself. The client extends it in the
 // background until Release. Its Context ends when it is lost:
 //

@@ -29,8 +29,8 @@ var (
 	ErrClosed = node.ErrClosed
 
 	// ErrDeadlock is returned when the function that Do runs requests, on its
-	// context, the lock that Do holds for it. Locks are not re-entrant, so this
-	// wait could not end.
+	// context, the lock that Do holds for it. Locks are not re-entrant, and a
+	// reader cannot become a writer, so this wait could not end.
 	ErrDeadlock = errs.ErrDeadlock
 
 	// ErrHeld is returned when another client holds the lock. The error is a

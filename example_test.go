@@ -34,6 +34,32 @@ func ExampleClient_Do() {
 	// error: <nil>
 }
 
+// TryDo runs a function if the lock is free, and skips it if another client holds
+// the lock.
+func ExampleClient_TryDo() {
+	nodes := memory.Nodes(3)
+	first, err := redlatch.New(nodes, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer first.Close()
+	second, err := redlatch.New(nodes, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer second.Close()
+
+	ran, err := first.TryDo(context.Background(), "cleanup", nil, func(ctx context.Context, _ *redlatch.Lease) error {
+		ran, err := second.TryDo(ctx, "cleanup", nil, func(context.Context, *redlatch.Lease) error { return nil })
+		fmt.Println("the second ran:", ran, err)
+		return nil
+	})
+	fmt.Println("the first ran:", ran, err)
+	// Output:
+	// the second ran: false <nil>
+	// the first ran: true <nil>
+}
+
 // Lock waits as long as its context and options allow, and returns the lease
 // itself.
 func ExampleClient_Lock() {

@@ -63,8 +63,10 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	if err != nil {
 		return nil, err
 	}
-	if a.opts.Tries == 0 && a.opts.Wait == 0 && heldOn(ctx, c, a.run.Key()) {
-		return nil, fmt.Errorf("%w: %q", ErrDeadlock, name)
+	if a.opts.Tries == 0 && a.opts.Wait == 0 {
+		if own := heldOn(ctx, c, a.run.Key()); own != nil {
+			return nil, deadlock(name, own, opts)
+		}
 	}
 	// Close waits for this attempt, so every grant is undone.
 	if !c.cluster.Start() {

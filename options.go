@@ -154,6 +154,7 @@ type LockOptions struct {
 	// Shared makes the caller a reader. Any number of readers hold the lock
 	// together, and never together with a caller that did not set Shared, a
 	// writer. A writer that waits is not overtaken by readers that come later.
+	// A reader cannot become a writer; see Lease.Downgrade for the reverse.
 	// Defaults to false: the lock has one holder.
 	Shared bool
 

@@ -28,7 +28,7 @@ check_files() {
 	local commit
 	commit=$(cat $dist/built-from)
 	! broken version || commit=0000000000000000000000000000000000000000
-	check "version names commit and date [version]" says "\"commit\":\"$commit\",\"date\":\"20[0-9T:-]+Z\"" "$tmp/archive/redlatch" version -o json
+	check "version names commit and date [version]" says "\"commit\":\"$commit\",\"date\":\"20[0-9T:-]+Z\"" "$tmp/archive/redlatch" version --json
 	check "the program needs no libraries" says 'not a dynamic executable|statically linked' sh -c "ldd '$tmp/archive/redlatch' 2>&1 || true"
 }
 

@@ -165,10 +165,10 @@ func namesItsCommit(t *testing.T, program string) {
 	if want := "redlatch v1.2.3 (" + commit[:12] + ", " + date + ") " + platform + "\n"; err != nil || string(out) != want {
 		t.Errorf("version printed %q, %v, want %q", out, err, want)
 	}
-	out, err = exec.Command(program, "version", "-o", "json").Output()
+	out, err = exec.Command(program, "version", "--json").Output()
 	var got struct{ Version, Commit, Date string }
 	if err != nil || json.Unmarshal(out, &got) != nil || got.Version != "v1.2.3" || got.Commit != commit || got.Date != date {
-		t.Errorf("version -o json printed %q, %v", out, err)
+		t.Errorf("version --json printed %q, %v", out, err)
 	}
 }
 

@@ -51,6 +51,23 @@ func meantFlag(cmd *cobra.Command, err error) string {
 	return hint
 }
 
+// wrongValue returns an error about the value of a flag in the form of all others:
+// the flag, the value, and what is allowed.
+func wrongValue(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	bound := bad.Unwrap().Error()
+	switch bad.GetFlag().Value.Type() {
+	case "bool":
+		bound = "must be true or false"
+	case "int":
+		bound = "must be a whole number"
+	}
+	return fmt.Errorf("--%s is %q: %s", bad.GetFlag().Name, bad.GetValue(), bound)
+}
+
 // noArgs refuses arguments. The hint says which flag they were meant for.
 func noArgs(hint string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -35,8 +35,7 @@ The former holder is not stopped: stop it first if you can. It goes on until it 
 asks the nodes, within a third of its TTL, or until a resource that checks tokens
 refuses its own: the next holder's token is above it.
 
-Exit status: 0, or 64 for a wrong command line, 69 too few nodes answered, 75
-another client holds it by now or its format is foreign, 130 the answer was no.`,
+` + exitStatus("break"),
 		Example: `  redlatch break --yes nightly`,
 		Args:    nameArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +46,7 @@ another client holds it by now or its format is foreign, 130 the answer was no.`
 	f.register(flags, say)
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.foreign, "foreign", false, "also remove a key that is no plain lock, such as Redisson's hash")
-	say.registerOutput(flags, "output: text, or a line of JSON", "text", "json")
+	say.registerJSON(flags, "write JSON to stdout instead of text")
 	return cmd
 }
 

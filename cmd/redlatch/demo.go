@@ -27,8 +27,7 @@ installed: clients that contend, one that is paused for longer than its lock liv
 and servers that die. Servers and clients are processes of this program. One is
 stopped with SIGSTOP and others are killed. Each line is a result.
 
-Exit status: 0; 1 if a promise of redlatch was broken; 64 for a wrong command line,
-69 if the processes cannot be started or stopped.`,
+` + exitStatus("demo"),
 		Example: `  redlatch demo
   redlatch demo --no-fence`,
 		Args: noArgs("try redlatch demo --help"),
@@ -42,7 +41,7 @@ Exit status: 0; 1 if a promise of redlatch was broken; 64 for a wrong command li
 	flags := cmd.Flags()
 	flags.BoolVar(&noFence, "no-fence", false, "let the account accept every write: the paused client overwrites another's")
 	flag.Duration(flags, &pace, "pace", "", 700*time.Millisecond, "wait for `DURATION` after each line; a bare number is seconds")
-	say.registerOutput(flags, "output: text, or lines of JSON", "text", "json")
+	say.registerJSON(flags, "write JSON to stdout instead of text")
 	return cmd
 }
 

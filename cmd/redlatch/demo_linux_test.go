@@ -37,7 +37,7 @@ func TestDemoRefusesBadInput(t *testing.T) {
 	for says, args := range map[string][]string{
 		"takes no argument":          {"demo", "quickly"},
 		"--pace is -1s: must be 0":   {"demo", "--pace", "-1s"},
-		"must be text or json":       {"demo", "-o", "xml"},
+		"must be true or false":      {"demo", "--json=xml"},
 		"unknown flag: --no-fencing": {"demo", "--no-fencing"},
 	} {
 		code, stdout, stderr := command(t, args...)

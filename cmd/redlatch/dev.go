@@ -41,8 +41,7 @@ new, and print the line to export. Ctrl-C ends them and removes their folder. Wi
 CMD, run that with REDLATCH_NODES set, and end the servers with it. They keep
 nothing, and are for trying things out.
 
-Exit status: 0, or that of CMD; 64 for a wrong command line, 69 if the servers
-cannot be started, 127 if there is no server to start.`,
+` + exitStatus("dev"),
 		Example: `  redlatch dev -n 3 -- redlatch doctor`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch dash := cmd.ArgsLenAtDash(); {
@@ -58,7 +57,7 @@ cannot be started, 127 if there is no server to start.`,
 	flags := cmd.Flags()
 	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
 	flags.IntVar(&f.port, "port", 0, "the first `PORT`; the others follow (default free ones)")
-	say.registerOutput(flags, "output: text, or a line of JSON", "text", "json")
+	say.registerJSON(flags, "write JSON to stdout instead of text")
 	return cmd
 }
 

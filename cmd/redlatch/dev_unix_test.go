@@ -24,7 +24,7 @@ import (
 // startDev starts redlatch dev and returns it with its output.
 func startDev(t testing.TB, args ...string) (cmd *exec.Cmd, nodes []string, pids []int, dir string) {
 	t.Helper()
-	cmd = exec.Command("redlatch", append([]string{"dev", "-o", "json"}, args...)...)
+	cmd = exec.Command("redlatch", append([]string{"dev", "--json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	must(t, err)

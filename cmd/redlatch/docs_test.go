@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,6 +122,31 @@ func TestDocumentationNamesEveryMetricAndEvent(t *testing.T) {
 	for _, word := range words {
 		if word != "" && !strings.Contains(string(text), "`"+word+"`") {
 			t.Errorf("docs/command.md does not have `%s`", word)
+		}
+	}
+}
+
+// TestDocumentationHasEveryExitCode: the table is that of the help, and has every
+// code that the command can end with by itself.
+func TestDocumentationHasEveryExitCode(t *testing.T) {
+	text, err := os.ReadFile("../../docs/command.md")
+	must(t, err)
+	known := map[string]bool{}
+	for _, e := range exitCodes {
+		known[e.code] = true
+		row := fmt.Sprintf("| %s | %s | %s |\n", e.code, e.means, cmp.Or(strings.Join(e.verbs, ", "), "all"))
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/command.md does not have %s", row)
+		}
+		for _, verb := range e.verbs {
+			if cmd, _, err := newRoot(&reporter{}).Find([]string{verb}); err != nil || cmd.Name() != verb {
+				t.Errorf("%s is of %s, which is no verb", e.code, verb)
+			}
+		}
+	}
+	for _, code := range []int{exitUsage, exitNoQuorum, exitCannotCreate, exitOutput, exitHeld, exitLost, exitCannotRun, exitNotFound} {
+		if !known[strconv.Itoa(code)] {
+			t.Errorf("%d is in no table", code)
 		}
 	}
 }

@@ -30,6 +30,7 @@ type doctorFlags struct {
 	readyFlags
 	name    string
 	samples int
+	all     bool
 }
 
 func newDoctor(say *reporter) *cobra.Command {
@@ -44,8 +45,7 @@ it tries one under an unused name that begins with --name.
 With --ready it only checks whether every node is in service, so that the next one
 may be restarted.
 
-Exit status: 0; 1 if something endangers the locks or a node does not answer; 64 for
-a wrong command line; 69 too few nodes answered, or with --ready not all are ready.`,
+` + exitStatus("doctor"),
 		Example: `  redlatch doctor --nodes redis://a:6379,redis://b:6379,redis://c:6379
   redlatch doctor --ready -w 2m`,
 		Args: noArgs("give addresses in --nodes"),
@@ -56,7 +56,8 @@ a wrong command line; 69 too few nodes answered, or with --ready not all are rea
 	f.readyFlags.register(flags)
 	flags.StringVar(&f.name, "name", "redlatch-doctor", "the `NAME` that the tried lock begins with")
 	flags.IntVar(&f.samples, "samples", 200, "measure `N` round trips on each node, from 1 to 1000; 200 take 5s")
-	say.registerOutput(flags, "output: problems, all, or JSON", "text", "wide", "json")
+	flags.BoolVar(&f.all, "all", false, "also show the checks that passed")
+	say.registerJSON(flags, "write JSON to stdout instead of text, with all checks")
 	return cmd
 }
 
@@ -94,10 +95,10 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 			}
 		}
 	}
-	if say.format == "json" {
+	if say.json {
 		err = writeCheckupJSON(out, up)
 	} else {
-		err = writeCheckup(out, up, say.format == "wide")
+		err = writeCheckup(out, up, f.all)
 	}
 	switch {
 	case err != nil:
@@ -267,7 +268,7 @@ func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
 				return concludeReady(out, say, nodes, unready, refused)
 			}
 			for _, n := range nodes {
-				if first && !n.Ready && say.format != "json" {
+				if first && !n.Ready && !say.json {
 					say.line("waiting for "+describeUnready(n), "")
 				}
 			}

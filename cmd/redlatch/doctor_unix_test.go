@@ -27,7 +27,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "suggested: --ttl ") || !strings.Contains(stdout, " --node-timeout ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("servers in service: exit %d, %s", code, stdout)
 	}
-	if _, wide, _ := command(t, "doctor", "-o", "wide", "--nodes", nodes); strings.Count(wide, "it is a master") != 3 {
+	if _, wide, _ := command(t, "doctor", "--all", "--nodes", nodes); strings.Count(wide, "it is a master") != 3 {
 		t.Errorf("in full: %s", wide)
 	}
 	servers[1].Do("CONFIG", "SET", "maxmemory", "100mb")
@@ -36,7 +36,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   eviction, "+servers[1].URL()+"\n") {
 		t.Errorf("a server that evicts: exit %d, %s%s", code, stdout, stderr)
 	}
-	code, stdout, _ = command(t, "doctor", "-o", "json", "--nodes", nodes)
+	code, stdout, _ = command(t, "doctor", "--json", "--nodes", nodes)
 	var last struct{ Event, Worst string }
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	for _, line := range lines {
@@ -62,7 +62,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	if code, _, _ = command(t, "doctor", "--nodes", nodes); code != exitNoQuorum {
 		t.Errorf("all are away: exit %d", code)
 	}
-	for _, args := range [][]string{{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--nodes", "local", "--name", strings.Repeat("n", 600)}, {"doctor", "-o", "yaml"}, {"doctor", "--nodes", "http://x"}} {
+	for _, args := range [][]string{{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--nodes", "local", "--name", strings.Repeat("n", 600)}, {"doctor", "--json=yaml"}, {"doctor", "--nodes", "http://x"}} {
 		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s", args, code, stderr)
 		}

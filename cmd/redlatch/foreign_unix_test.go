@@ -41,9 +41,9 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 		if code != exitHeld || !strings.Contains(stderr, c.way+", after a wait of") || strings.Contains(stderr, "longer -w") {
 			t.Errorf("%s: lock -w: exit %d, %s", c.name, code, stderr)
 		}
-		code, _, stderr = command(t, "run", "-n", "-o", "json", "--nodes", server.URL(), c.name, "--", "true")
+		code, _, stderr = command(t, "run", "-n", "--json", "--nodes", server.URL(), c.name, "--", "true")
 		if code != exitHeld || !strings.Contains(stderr, c.json+`,"expires_in_ms":null`) || !strings.Contains(stderr, `"event":"held"`) {
-			t.Errorf("%s: run -n -o json: exit %d, %s", c.name, code, stderr)
+			t.Errorf("%s: run -n --json: exit %d, %s", c.name, code, stderr)
 		}
 
 		text := strings.TrimPrefix(strings.TrimSuffix(c.holder, ")"), "a foreign format (")
@@ -59,7 +59,7 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 
 		server.Do("PEXPIRE", c.name, "60000")
 		code, _, stderr = command(t, "run", "-n", "--nodes", server.URL(), c.name, "--", "true")
-		if code != exitHeld || !strings.Contains(stderr, c.holder+"; it expires in ") || !strings.Contains(stderr, "leave out -n") || strings.Contains(stderr, "break") {
+		if code != exitHeld || !strings.Contains(stderr, c.holder+"; it expires in ") || !strings.Contains(stderr, "give -w 30s instead of -n") || strings.Contains(stderr, "break") {
 			t.Errorf("%s: run -n of a key that runs out: exit %d, %s", c.name, code, stderr)
 		}
 		server.Do("PERSIST", c.name)

@@ -44,7 +44,7 @@ func usage(t *testing.T, err error) string {
 // FuzzSettingsFiles reads files of settings. Their last line contains a secret.
 func FuzzSettingsFiles(f *testing.F) {
 	for _, text := range []string{
-		"", "# a comment\n\nttl = 5s\n", "ttl=5s\nttl=6s", "ttl", "=", "ttl =", "unknown = x", "nodes = redis://a, redis://b", "wait = 1s\r\nno-wait = true\r\n",
+		"", "# a comment\n\nttl = 5s\n", "ttl=5s\nttl=6s", "ttl", "=", "ttl =", "unknown = x", "nodes = redis://a, redis://b", "wait = 1s\r\non-held = fail\r\n",
 		"\xff = \xfe", "ttl = \x00", "label = a = b # c", strings.Repeat("x", 70_000), "\xef\xbb\xbfttl = 5s",
 	} {
 		f.Add(text)
@@ -214,12 +214,12 @@ func FuzzHandleInput(f *testing.F) {
 
 // FuzzFlags tests values for the flags that our own code parses.
 func FuzzFlags(f *testing.F) {
-	for _, text := range []string{"", "auto", "on", "off", "ON", "term", "kill", "ignore", "text", "json", "\xff"} {
+	for _, text := range []string{"", "auto", "on", "off", "ON", "term", "kill", "ignore", "wait", "skip", "\xff"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		alone(t)
-		for _, name := range []string{"guard", "on-lost", "output"} {
+		for _, name := range []string{"guard", "on-lost", "on-held"} {
 			say := &reporter{w: io.Discard}
 			cmd := newRun(say)
 			before := cmd.Flags().Lookup(name).Value.String()

@@ -53,8 +53,7 @@ one: give its address in --former too.
 Behind Sentinel give --replicas, the number of all replicas: otherwise a master that
 is cut off together with a holder grants beside the promoted replica.
 
-Exit status: 0, or 64 for a wrong command line or another membership, 69 if a node
-that is needed does not answer, 130 if the answer was no.`,
+` + exitStatus("init"),
 		Example: `  redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
   # c is replaced by d
   redlatch init --nodes redis://a,redis://b,redis://d --former redis://a,redis://b,redis://c`,
@@ -64,7 +63,6 @@ that is needed does not answer, 130 if the answer was no.`,
 	flags := cmd.Flags()
 	f.register(flags, say)
 	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait until the nodes are trusted")
-	flags.SetAnnotation("no-wait", ownMeaning, []string{"it is not about locks"})
 	flags.BoolVar(&f.assumeFresh, "assume-fresh", false, "trust the nodes at once: they are brand-new. Dangerous after a loss of data, when locks may still be held")
 	flags.BoolVar(&f.yes, "yes", false, "with --assume-fresh: do not ask")
 	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the former membership, to change it")
@@ -131,7 +129,7 @@ const replicasOpen = -1
 func writeStates(out io.Writer, say *reporter, states []admin.NodeState) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range states {
-		if say.format == "json" {
+		if say.json {
 			writeJSON(out, nodeJSON(s))
 			continue
 		}

@@ -58,7 +58,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	if code != exitUsage || !strings.Contains(stderr, "missing "+servers[2].URL()) {
 		t.Errorf("run with another membership: exit %d, %s", code, stderr)
 	}
-	code, stdout, stderr = command(t, "init", "--no-wait", "-o", "json", "--nodes", abd, "--former", abc)
+	code, stdout, stderr = command(t, "init", "--no-wait", "--json", "--nodes", abd, "--former", abc)
 	if code != 0 || strings.Count(stdout, `"trusted":false`) != 4 || strings.Count(stdout, `"reason":"membership"`) != 4 {
 		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
 	}

@@ -82,7 +82,7 @@ func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
 	}{
 		"in words":   {nil, true, "redlatch: waiting for 3 nodes (2s left)\n"},
 		"quietly":    {[]string{"-q"}, true, ""},
-		"in JSON":    {[]string{"-o", "json"}, true, `{"event":"waiting","message":"waiting for 3 nodes (2s left)","left_ms":2133}` + "\n"},
+		"in JSON":    {[]string{"--json"}, true, `{"event":"waiting","message":"waiting for 3 nodes (2s left)","left_ms":2133}` + "\n"},
 		"not at all": {[]string{"--no-wait"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,17 +105,6 @@ func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
 				t.Errorf("stdout %q, stderr %q", stdout, stderr)
 			}
 		})
-	}
-}
-
-// TestNoWaitOfTheSettingsIsAboutLocksAlone uses a setting that is meant for
-// run.
-func TestNoWaitOfTheSettingsIsAboutLocksAlone(t *testing.T) {
-	t.Setenv("REDLATCH_NO_WAIT", "true")
-	servers := servertest.Redis(t, 1)
-	code, stdout, stderr := command(t, "init", "-q", "--nodes", servers[0].URL(), "--max-ttl", "1s", "--window", "300ms")
-	if code != 0 || !strings.Contains(stdout, "trusted; max TTL 1s") {
-		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
 }
 

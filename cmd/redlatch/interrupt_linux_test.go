@@ -53,7 +53,7 @@ func TestCtrlCEndsALoopOfRuns(t *testing.T) {
 			switch {
 			case c.shows == "":
 				if !poll.Holds(poll.Patience, func() bool {
-					ls := exec.Command("redlatch", "ls", "-o", "json")
+					ls := exec.Command("redlatch", "ls", "--json")
 					ls.Env = term.cmd.Env
 					out, err := ls.Output()
 					return err == nil && strings.Contains(string(out), `"waiting":1`)

@@ -22,7 +22,7 @@ interrupted, the lock is released and the next candidate leads at once.
 CMD gets the environment and the signals that run gives it. The token grows with
 every term.
 
-Exit status: CMD's own, or as with run; 79 only if CMD could not be ended.`,
+` + exitStatus("lead"),
 		Example: `  redlatch lead --ttl 3s --nodes redis://a,redis://b,redis://c scheduler -- ./scheduler`,
 		Args:    leadArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

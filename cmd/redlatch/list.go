@@ -26,9 +26,9 @@ PREFIX: the holder, since when, when it expires unless extended, how many wait, 
 how many nodes name it. A lock is held if a majority names one holder. ls does not
 find locks of foreign clients on Redis; "redlatch show" does.
 
-Exit status: 0, or 64 for a wrong command line, 69 if too few nodes answered.`,
+` + exitStatus("ls"),
 		Example: `  redlatch ls deploy/
-  redlatch ls -o json | jq -r 'select(.waiting > 10) | .name'`,
+  redlatch ls --json | jq -r 'select(.waiting > 10) | .name'`,
 		Args: mostOneArg("prefix", "quote a prefix with spaces in it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := strings.Join(args, "")
@@ -54,7 +54,7 @@ Exit status: 0, or 64 for a wrong command line, 69 if too few nodes answered.`,
 		},
 	}
 	f.register(cmd.Flags(), say)
-	say.registerOutput(cmd.Flags(), "output: text, or lines of JSON", "text", "json")
+	say.registerJSON(cmd.Flags(), "write JSON to stdout instead of text")
 	return cmd
 }
 
@@ -67,7 +67,7 @@ func newShow(say *reporter) *cobra.Command {
 which they are served, the completed occurrences of a job with --once, and the
 answer of each node. The fence is the highest token that the nodes remember.
 
-Exit status: 0, or 64 for a wrong command line, 69 if too few nodes answered.`,
+` + exitStatus("show"),
 		Example: `  redlatch show nightly`,
 		Args:    nameArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,13 +84,13 @@ Exit status: 0, or 64 for a wrong command line, 69 if too few nodes answered.`,
 		},
 	}
 	f.register(cmd.Flags(), say)
-	say.registerOutput(cmd.Flags(), "output: text, or lines of JSON", "text", "json")
+	say.registerJSON(cmd.Flags(), "write JSON to stdout instead of text")
 	return cmd
 }
 
 // writeLocks writes a line for each lock.
 func writeLocks(out io.Writer, say *reporter, locks []admin.LockState) error {
-	if say.format == "json" {
+	if say.json {
 		for i := range locks {
 			if err := writeJSON(out, stateJSON(&locks[i], false)); err != nil {
 				return err

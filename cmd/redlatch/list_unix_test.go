@@ -72,8 +72,8 @@ func TestListShowsWhereNodesDisagree(t *testing.T) {
 	if code != exitNoQuorum || !strings.Contains(stdout, "unknown: only 2 of 5 nodes answer") || strings.Contains(stdout, "state    free") {
 		t.Errorf("show without a quorum: exit %d, %s", code, stdout)
 	}
-	if code, stdout, _ = command(t, "show", "-o", "json", "--nodes", nodes, "nobody's"); code != exitNoQuorum || !strings.Contains(stdout, `"state":"unknown"`) {
-		t.Errorf("show -o json without a quorum: exit %d, %s", code, stdout)
+	if code, stdout, _ = command(t, "show", "--json", "--nodes", nodes, "nobody's"); code != exitNoQuorum || !strings.Contains(stdout, `"state":"unknown"`) {
+		t.Errorf("show --json without a quorum: exit %d, %s", code, stdout)
 	}
 	before := servers[3].Do("GET", "whole")
 	code, _, stderr = command(t, "break", "--yes", "--nodes", nodes, "whole")

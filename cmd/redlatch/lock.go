@@ -36,8 +36,7 @@ REDLATCH_TOKEN, REDLATCH_OWNER, REDLATCH_DEADLINE, and with --slots REDLATCH_SLO
 Check the exit status before the eval, as below: an eval of nothing succeeds. The
 handle is a secret: it can release the lock.
 
-Exit status: 0, or 64 for a wrong command line, 69 too few nodes answered, 74 the
-handle could not be written, 75 another client holds the lock, 128+N for signal N.`,
+` + exitStatus("lock"),
 		Example: `  lease=$(redlatch lock -w 1m --ttl 20s nightly) || exit
   eval "$lease"
   trap 'redlatch unlock' EXIT`,
@@ -52,11 +51,11 @@ handle could not be written, 75 another client holds the lock, 128+N for signal 
 		},
 	}
 	flags := cmd.Flags()
-	f.registerLock(flags, say)
+	f.registerLock(flags, say, onHeldWait, onHeldFail)
 	flag.Duration(flags, &f.ttl, "ttl", "", 0, "the lock expires after `DURATION` unless extended (default 10s, or the longest that the nodes allow)")
 	flags.StringVar(&f.label, "label", "", "a name for the holder, shown beside host and process id (default shell-PID, the calling process)")
 	flags.BoolVarP(&say.quiet, "quiet", "q", false, "print errors only: nothing while waiting, nor when another client holds the lock")
-	say.registerOutput(flags, "output: lines for eval, or a line of JSON", "sh", "json")
+	say.registerJSON(flags, "write JSON to stdout instead of lines for eval")
 	say.registerLog(flags)
 	return cmd
 }
@@ -152,7 +151,7 @@ func untilSignal() (context.Context, func()) {
 // extension.
 func (f *nodeFlags) writeLease(out io.Writer, say *reporter, lease *redlatch.Lease, waited *time.Duration) error {
 	variables := append([]string{"REDLATCH_HANDLE=" + lease.Handle()}, leaseVariables(lease)...)
-	if say.format != "json" {
+	if !say.json {
 		return writeExports(out, variables)
 	}
 	event := "extended"
@@ -195,13 +194,12 @@ func newExtend(say *reporter) *cobra.Command {
 lock", with the new deadline. The handle is taken from REDLATCH_HANDLE, or with -
 from stdin: ps shows an argument to other users.
 
-Exit status: 0, or 64 for a wrong command line or handle, 69 too few nodes
-answered, 79 the lock is no longer held.`,
+` + exitStatus("extend"),
 		Example: `  lease=$(redlatch extend) || exit
   eval "$lease"`,
 		Annotations: map[string]string{evaluated: ""},
 	}
-	f.registerHandle(cmd, say, "sh", func(ctx context.Context, client *redlatch.Client, handle string) error {
+	f.registerHandle(cmd, say, func(ctx context.Context, client *redlatch.Client, handle string) error {
 		lease, err := client.Attach(ctx, handle)
 		if err != nil {
 			return err
@@ -225,16 +223,15 @@ func newUnlock(say *reporter) *cobra.Command {
 		Long: `Release the lock of a handle. The handle is taken from REDLATCH_HANDLE, or with -
 from stdin: ps shows an argument to other users.
 
-Exit status: 0, or 64 for a wrong command line or handle, 69 too few nodes
-answered, so that the lock expires after its TTL, 79 the lock is no longer held.`,
+` + exitStatus("unlock"),
 		Example: `  printf %s "$handle" | redlatch unlock -`,
 	}
-	f.registerHandle(cmd, say, "text", func(ctx context.Context, client *redlatch.Client, handle string) error {
+	f.registerHandle(cmd, say, func(ctx context.Context, client *redlatch.Client, handle string) error {
 		if err := client.Release(ctx, handle); err != nil {
 			return err
 		}
 		say.event(slog.LevelInfo, "released", "", "lock released", nil)
-		if say.format == "json" {
+		if say.json {
 			return writeJSON(cmd.OutOrStdout(), fields{}.add("event", "released").with("nodes", f.opened))
 		}
 		return nil
@@ -242,13 +239,12 @@ answered, so that the lock expires after its TTL, 79 the lock is no longer held.
 	return cmd
 }
 
-// registerHandle makes a verb of what is done with a handle. format is that of
-// stdout unless it is JSON.
-func (f *nodeFlags) registerHandle(cmd *cobra.Command, say *reporter, format string, do func(context.Context, *redlatch.Client, string) error) {
+// registerHandle makes a verb of what is done with a handle.
+func (f *nodeFlags) registerHandle(cmd *cobra.Command, say *reporter, do func(context.Context, *redlatch.Client, string) error) {
 	cmd.Args = mostOneArg("handle", "try redlatch "+cmd.Name()+" --help")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.withHandle(cmd, args, do) }
 	f.register(cmd.Flags(), nil) // where the lock is was reported when it was acquired
-	say.registerOutput(cmd.Flags(), "output: "+format+", or a line of JSON", format, "json")
+	say.registerJSON(cmd.Flags(), "write JSON to stdout")
 	say.registerLog(cmd.Flags())
 }
 

@@ -15,7 +15,7 @@ import (
 // handleOf takes a lock on nodes and returns its handle.
 func handleOf(t testing.TB, nodes, name string, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := command(t, append([]string{"lock", "-n", "-o", "json", "--nodes", nodes, name}, args...)...)
+	code, stdout, stderr := command(t, append([]string{"lock", "-n", "--json", "--nodes", nodes, name}, args...)...)
 	var locked struct{ Handle string }
 	if err := json.Unmarshal([]byte(stdout), &locked); code != 0 || err != nil {
 		t.Fatalf("lock: exit %d, %v, %s", code, err, stderr)

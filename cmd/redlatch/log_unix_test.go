@@ -273,7 +273,7 @@ func TestStderrIsTheLogAlone(t *testing.T) {
 		{inEnvironment, []string{"run", "job", "--", "true"}, "warning acquired started ended released"}, // locks are local
 		{inFile, []string{"run", "-q", "job", "--", "true"}, ""},
 		{inEnvironment, []string{"run", "-q", "job", "--", "false"}, "ended"},
-		{"", []string{"run", "--log-format", "json", "-o", "json", "job", "--", "true"}, "failed"},
+		{"", []string{"run", "--log-format", "json", "--json", "job", "--", "true"}, "failed"},
 		{"REDLATCH_TTTL=1", []string{"run", "--log-format", "json", "job", "--", "true"}, "failed"},
 		{inEnvironment, []string{"run", "-n", "--nodes", "redis://:secret@127.0.0.1:1", "job", "--", "true"}, "warning failed"},
 		{inEnvironment, []string{"lead", "--on-lost", "ignore", "job", "--", "true"}, "failed"},
@@ -297,8 +297,8 @@ func TestStderrIsTheLogAlone(t *testing.T) {
 			t.Errorf("%q: a password is shown: %s", c.args, stderr.String())
 		}
 	}
-	// What is nearer to the user counts: -o json on the command line.
-	cmd := exec.Command("redlatch", "run", "--nodes", "local", "-o", "json", "job", "--", "true")
+	// What is nearer to the user counts: --json on the command line.
+	cmd := exec.Command("redlatch", "run", "--nodes", "local", "--json", "job", "--", "true")
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir, inEnvironment)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), `{"event":"exited","name":"job","exit":0,`) || bytes.Count(out, []byte("\n")) != 1 {
 		t.Errorf("%v, %s", err, out)
@@ -344,12 +344,12 @@ func TestNamesAreShownWithoutTricks(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "-n", "--nodes", nodes, name, "--", "true"}, {"run", "-w", "3s", "--nodes", nodes, name, "--", "true"},
 		{"ls", "--nodes", nodes}, {"show", "--nodes", nodes, name},
-		{"run", "-n", "-o", "json", "--nodes", nodes, name, "--", "true"}, {"run", "-n", "--log-format", "json", "--nodes", nodes, name, "--", "true"},
-		{"ls", "-o", "json", "--nodes", nodes}, {"show", "-o", "json", "--nodes", nodes, name}, {"break", "--yes", "--nodes", nodes, name},
+		{"run", "-n", "--json", "--nodes", nodes, name, "--", "true"}, {"run", "-n", "--log-format", "json", "--nodes", nodes, name, "--", "true"},
+		{"ls", "--json", "--nodes", nodes}, {"show", "--json", "--nodes", nodes, name}, {"break", "--yes", "--nodes", nodes, name},
 	} {
 		_, stdout, stderr := command(t, args...)
 		want := text
-		if slices.Contains(args, "json") {
+		if slices.ContainsFunc(args, func(a string) bool { return strings.HasSuffix(a, "json") }) {
 			want = inJSON
 		}
 		out := stdout + stderr

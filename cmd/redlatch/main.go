@@ -65,8 +65,8 @@ or five servers tolerate the loss of one or two.`,
 		},
 	}
 	root.Flags().Bool("version", false, "print the version")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(err, meantFlag(cmd, err)) })
-	root.AddCommand(newRun(say), newLead(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newWatch(say), newUI(say), newBreak(say), newDoctor(say), newDemo(say), newDev(say), newInit(say), newSchema(), newInstall(), newVersion(say), newCompletion(), newMan(), newNodesTopic())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(wrongValue(err), meantFlag(cmd, err)) })
+	root.AddCommand(newRun(say), newLead(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newWatch(say), newUI(say), newBreak(say), newDoctor(say), newDemo(say), newDev(say), newInit(say), newSchema(), newInstall(), newVersion(say), newCompletion(), newMan(), newNodesTopic(), newExitTopic())
 	root.SetHelpCommand(newHelp())
 	root.CompletionOptions.DisableDefaultCmd = true
 	completeAll(root)

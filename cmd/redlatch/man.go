@@ -134,8 +134,7 @@ func paragraphs(text string) string {
 	var b strings.Builder
 	asIs := false
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		// Also a line of a table that begins with a number.
-		indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "128+N")
+		indented := strings.HasPrefix(line, " ")
 		if indented != asIs {
 			b.WriteString(map[bool]string{true: ".nf\n", false: ".fi\n"}[indented])
 			asIs = indented

@@ -146,7 +146,7 @@ func TestCompletionKnowsFlagsValuesAndNames(t *testing.T) {
 		{[]string{"run", "--on"}, []string{"--on-lost"}, ""},
 		{[]string{"run", "--on-lost", ""}, []string{"term", "kill", "ignore"}, ""},
 		{[]string{"run", "--guard", "o"}, []string{"on", "off"}, "term"},
-		{[]string{"doctor", "-o", ""}, []string{"text", "wide", "json"}, ""},
+		{[]string{"run", "--on-held", ""}, []string{"wait", "fail", "skip"}, ""},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}, ""},
 		{[]string{"show", "--nodes", "sqlite:" + state, "ni"}, []string{"nightly\theld", "nightly report\theld"}, "other"},
 		{[]string{"break", "--nodes", "redis://127.0.0.1:1", ""}, nil, "error"},

@@ -43,19 +43,21 @@ func heldWith(leases []*redlatch.Lease) string {
 const nestedLimit = 2 * time.Second
 
 // nested returns an error if the lock that we are about to wait for without
-// limit is held by a redlatch under which we run, and which waits for us.
-func nested(name string, nodes []redlatch.Node) error {
+// limit, as a reader if shared is set, is held by a redlatch under which we run, and
+// which waits for us.
+func nested(name string, nodes []redlatch.Node, shared bool) error {
 	entries := strings.Fields(os.Getenv(heldVariable))
 	if len(entries) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), nestedLimit)
 	defer cancel()
-	votes := map[string]int{}
+	votes, readers := map[string]int{}, false
 	for i, a := range inspect(ctx, nodes, name) {
 		if a.Err != nil || a.Reply.Status != node.Held {
 			continue
 		}
+		readers = a.Reply.Share.Mode == node.Shared
 		for _, value := range valuesOn(ctx, nodes[i], name, a.Reply) {
 			votes[value]++
 		}
@@ -65,8 +67,12 @@ func nested(name string, nodes []redlatch.Node) error {
 			continue // a remainder on a minority, or another's
 		}
 		_, owner, _ := strings.Cut(value, ":")
+		why := "locks are not re-entrant, and the wait would not end"
+		if readers && !shared {
+			why = "a reader cannot become a writer, because two readers that both wanted that would wait for each other"
+		}
 		return &outcome{code: exitUsage, event: "nested",
-			err: fmt.Errorf("%q is held by %s, under which this command runs: locks are not re-entrant, and the wait would not end", name, harmless(owner)),
+			err: fmt.Errorf("%q is held by %s, under which this command runs: %s", name, harmless(owner), why),
 			// Not 75: a retry would not help.
 			hint: "use another name for the inner lock, or one run for both"}
 	}

@@ -16,7 +16,7 @@ func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
 	servers := newQuorum(t, 3)
 	dir := t.TempDir()
 	started, end := filepath.Join(dir, "started"), filepath.Join(dir, "end")
-	cmd, stderr := run(t, servers, "-o", "json", "--ttl", "20s", "--once", "monday", "job", "--",
+	cmd, stderr := run(t, servers, "--json", "--ttl", "20s", "--once", "monday", "job", "--",
 		"sh", "-c", `echo >"$0"; until test -e "$1"; do sleep 0.01; done`, started, end)
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatalf("CMD was not started: %s", stderr)
@@ -35,7 +35,7 @@ func TestOccurrenceIsDoneForAllThatUseTheNodes(t *testing.T) {
 	t.Parallel()
 	servers := newQuorum(t, 3)
 	for i, want := range []string{`"event":"exited"`, `"event":"completed"`} {
-		cmd, stderr := run(t, servers, "-o", "json", "--once", "monday", "job", "--", "true")
+		cmd, stderr := run(t, servers, "--json", "--once", "monday", "job", "--", "true")
 		if code := exitCode(t, cmd.Wait()); code != 0 || !strings.Contains(stderr.String(), want) {
 			t.Fatalf("run %d: exit code %d, %s", i, code, stderr)
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/internal/screen"
 )
 
@@ -125,10 +124,9 @@ func harmless(s string) string {
 	return b.String()
 }
 
-// registerOutput gives a verb that writes to stdout its -o, the first word
-// being the default.
-func (r *reporter) registerOutput(flags *pflag.FlagSet, usage string, words ...string) {
-	flag.Word(flags, &r.format, "output", "o", usage, words...)
+// registerJSON gives a verb its --json.
+func (r *reporter) registerJSON(flags *pflag.FlagSet, usage string) {
+	flags.BoolVar(&r.json, "json", false, usage)
 }
 
 // evaluated marks the verbs whose stdout is meant for eval.
@@ -139,7 +137,7 @@ const evaluated = "evaluated"
 // lock …)" || exit from continuing without the lock, but not if we are killed,
 // since an eval of nothing succeeds.
 func failEval(cmd *cobra.Command, say *reporter, code int) {
-	if _, ok := cmd.Annotations[evaluated]; ok && say.format != "json" && !isTerminal(os.Stdout) {
+	if _, ok := cmd.Annotations[evaluated]; ok && !say.json && !isTerminal(os.Stdout) {
 		fmt.Fprintf(cmd.OutOrStdout(), "(exit %d)\n", code)
 	}
 }

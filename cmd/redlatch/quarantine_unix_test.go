@@ -39,7 +39,7 @@ func TestNightlyRunAfterReboots(t *testing.T) {
 	for name, args := range map[string][]string{
 		"once":             {"run", "--once", "2026-11-17"},
 		"with a limit":     {"run", "-w", "1s"},
-		"through the log":  {"run", "-o", "json"},
+		"through the log":  {"run", "--json"},
 		"lock with a wait": {"lock", "-w", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestNightlyRunAfterReboots(t *testing.T) {
 func TestNoWaitSaysWhenTheQuarantineEnds(t *testing.T) {
 	t.Parallel()
 	nodes := rebooted(t)
-	again := regexp.MustCompile(`try again in (\d+s), or leave out -n`)
+	again := regexp.MustCompile(`try again in (\d+s), or give -w 30s`)
 	start := time.Now()
 	for _, args := range [][]string{{"run", "-n"}, {"run", "-w", "0"}, {"lock", "-n"}} {
 		args = append(args, "--nodes", nodes, "nightly")

@@ -41,7 +41,7 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 	}
 	servers[2].Kill()
 	began = time.Now()
-	code, stdout, _ = command(t, "doctor", "--ready", "-w", "1500ms", "-o", "json", "--nodes", nodes)
+	code, stdout, _ = command(t, "doctor", "--ready", "-w", "1500ms", "--json", "--nodes", nodes)
 	if waited := time.Since(began); code != exitNoQuorum || waited < 1500*time.Millisecond {
 		t.Errorf("one is away: exit %d after %v, %s", code, waited, stdout)
 	}

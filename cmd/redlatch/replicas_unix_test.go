@@ -53,7 +53,7 @@ func TestInitSetsHowManyReplicasAreRequired(t *testing.T) {
 	if code, stdout, _ = run("doctor", "--ready"); code != exitNoQuorum || !strings.Contains(stdout, "0 of 1 required replicas are online") {
 		t.Errorf("doctor --ready without the replica: exit %d, %s", code, stdout)
 	}
-	code, stdout, stderr = run(append([]string{"init", "-o", "json", "--replicas", "0", "--former", master.URL()}, shortBounds...)...)
+	code, stdout, stderr = run(append([]string{"init", "--json", "--replicas", "0", "--former", master.URL()}, shortBounds...)...)
 	if code != 0 || strings.Contains(stdout, `"replicas"`) || !strings.Contains(stdout, `"quarantine_ms":3200}`) {
 		t.Errorf("init --replicas 0: exit %d, %s%s", code, stdout, stderr)
 	}

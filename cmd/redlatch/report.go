@@ -21,22 +21,22 @@ import (
 )
 
 // reporter writes to stderr how a verb ended, for a person or for a program.
-// Stdout is CMD's. It has three forms: text, lines of JSON (-o json), and a log
+// Stdout is CMD's. It has three forms: text, lines of JSON (--json), and a log
 // (--log-format json).
 type reporter struct {
-	w      io.Writer
-	quiet  bool
-	format string // of stderr, or of stdout if the verb writes to it
+	w     io.Writer
+	quiet bool
+	json  bool // of stderr, or of stdout if the verb writes to it
 	logFlag
 }
 
-// ofStderr annotates the flag -o of a verb whose stderr it is the form of.
+// ofStderr annotates the flag --json of a verb whose stderr it is the form of.
 const ofStderr = "of-stderr"
 
 func (r *reporter) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&r.quiet, "quiet", "q", false, "print errors only: nothing while waiting, nor when another holds the lock or completed the job")
-	r.registerOutput(flags, "stderr: text, or a line of JSON for every outcome", "text", "json")
-	flags.SetAnnotation("output", ofStderr, nil)
+	r.registerJSON(flags, "make stderr lines of JSON, one for every outcome")
+	flags.SetAnnotation("json", ofStderr, nil)
 	r.registerLog(flags)
 }
 
@@ -49,7 +49,7 @@ type runFacts struct {
 
 // print writes to stdout: fields as a line of JSON, or a text.
 func (r *reporter) print(out io.Writer, f fields, text string) error {
-	if r.format == "json" {
+	if r.json {
 		return unwritten(writeJSON(out, f))
 	}
 	_, err := io.WriteString(out, text)
@@ -64,7 +64,7 @@ func (r *reporter) emit(level slog.Level, text string, f fields) {
 		f = append(f, r.held...)
 		r.mu.Unlock()
 		r.logger().LogAttrs(context.Background(), level, text, f...)
-	case r.format == "json":
+	case r.json:
 		writeJSON(r.w, f) // if stderr is gone, there is nowhere to report it
 	default:
 		r.line(text, "")
@@ -96,7 +96,7 @@ func (r *reporter) end(o *outcome) {
 	if o.err != nil {
 		text = message(o.err)
 	}
-	switch asJSON := r.format == "json" && !r.logs(); {
+	switch asJSON := r.json && !r.logs(); {
 	case r.quiet && (o.event == "held" || o.event == "completed" || o.err == nil), o.err == nil && !asJSON:
 		return
 	case !asJSON && !r.logs():
@@ -253,7 +253,7 @@ func (r *reporter) settleLog(cmd *cobra.Command, args []string) {
 	given.Usage = func() {}
 	format := given.String("log-format", "", "")
 	given.Parse(args) // as far as it can
-	if *format == "" && !cmd.Flags().Changed("output") {
+	if *format == "" && !cmd.Flags().Changed("json") {
 		*format = os.Getenv(variable("log-format"))
 		if file, err := readSettings(); *format == "" && err == nil {
 			*format = file.values["log-format"].value

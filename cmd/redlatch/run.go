@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -36,18 +37,13 @@ the token to what CMD writes to, and let that refuse a lower one. CMD has a proc
 group of its own, which gets our signals, and which is ended before the lock
 expires. Locks are not re-entrant: within CMD a run of the same name is refused.
 
-Exit status: CMD's own; 0 if the occurrence is already completed; or
-   64  the command line is wrong, or redlatch itself runs under the lock NAME
-   69  too few nodes answered
-   73  the file of --metrics cannot be written, and CMD did not run
-   75  another client holds the lock, or the wait is over (or CODE, with -E)
-   79  the lock was lost while CMD ran
-  126  CMD cannot be run        127  CMD is not found
-128+N  CMD, or the wait for the lock, was ended by signal N`,
+` + exitStatus("run"),
 		Example: `  # one at a time on this machine, with no server at all
   redlatch run nightly-report -- ./report.sh
   # every machine starts it: one runs it, and if it fails the next one does
   redlatch run -q --once "$(date -u +%F)" nightly -- ./report.sh
+  # skip it if another machine is at it
+  redlatch run --on-held skip sync -- ./sync.sh
   # wait for half a minute at most
   redlatch run -w 30s --nodes redis://a,redis://b,redis://c deploy/web -- make deploy`,
 		Args: runArgs,
@@ -59,7 +55,7 @@ Exit status: CMD's own; 0 if the occurrence is already completed; or
 		},
 	}
 	flags := cmd.Flags()
-	f.registerLock(flags, say)
+	f.registerLock(flags, say, onHeldWait, onHeldFail, onHeldSkip)
 	flags.StringVar(&f.occurrence, "once", "", "run CMD only if the `OCCURRENCE` of the job NAME, such as a date, is not completed; exit status 0 of CMD completes it")
 	f.registerHold(flags)
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
@@ -102,8 +98,8 @@ func (t *task) name() string { return strings.Join(t.names, ", ") }
 // begin prepares the run, and has the file of metrics say why that failed. It
 // returns the outcome then.
 func (t *task) begin() (end *outcome) {
-	if t.f.given("output") && t.say.format == "json" && t.say.logs() {
-		return usageError(errors.New("-o json and --log-format json cannot be combined: both are forms of stderr"), "leave out one of them")
+	if t.f.given("json") && t.say.json && t.say.logs() {
+		return usageError(errors.New("--json and --log-format json cannot be combined: both are forms of stderr"), "leave out one of them")
 	}
 	if t.metrics, end = t.f.openMetrics(t.names); end != nil {
 		return end
@@ -264,9 +260,13 @@ func (t *task) acquire() (*locks, error) {
 // refused is the outcome of a lock that was not acquired.
 func (f *runFlags) refused(err error, waited time.Duration) *outcome {
 	end := outcomeOf(err)
+	f.refuse(end, waited)
 	if end.event == "held" {
 		end.code = f.conflictCode
+		if f.onHeld == onHeldSkip {
+			end.code, end.hint = 0, ""
+			end.err = fmt.Errorf("%w; CMD was skipped", end.err)
+		}
 	}
-	f.refuse(end, waited)
 	return end
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -22,7 +23,8 @@ import (
 type lockFlags struct {
 	nodeFlags
 	shareFlags
-	noWait         bool
+	noWait         bool // -n
+	onHeld         onHeld
 	wait           time.Duration
 	quarantineWait time.Duration
 	ttl            time.Duration
@@ -30,12 +32,27 @@ type lockFlags struct {
 	label          string
 }
 
-// registerLock adds the flags that run and lock have in common.
-func (f *lockFlags) registerLock(flags *pflag.FlagSet, say *reporter) {
+// onHeld is what to do when another client holds the lock.
+type onHeld string
+
+const (
+	onHeldWait onHeld = "wait" // for it
+	onHeldFail onHeld = "fail" // with exit 75
+	onHeldSkip onHeld = "skip" // CMD, with exit 0
+)
+
+// registerLock adds the flags that run and lock have in common. words are those of
+// --on-held.
+func (f *lockFlags) registerLock(flags *pflag.FlagSet, say *reporter, words ...onHeld) {
 	f.register(flags, say)
 	flags.BoolVar(&f.shared, "shared", false, "hold the lock together with others that give --shared, the readers, and never beside one that does not, a writer")
 	flags.IntVar(&f.slots, "slots", 0, fmt.Sprintf("let `K` hold the lock at a time, from 1 to %d, each with a slot of its own in $%s; all must give the same number", node.MaxSlots, slotVariable))
-	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another client holds the lock, 69 if too few nodes answer")
+	usage := "if another client holds the lock: wait for it; fail, exit 75 at once"
+	if slices.Contains(words, onHeldSkip) {
+		usage += "; or skip CMD, exit 0 at once"
+	}
+	flag.Word(flags, &f.onHeld, "on-held", "", usage+". With -w, after that time", words...)
+	flags.BoolVarP(&f.noWait, "nonblock", "n", false, "flock's name for --on-held fail")
 	flag.Duration(flags, &f.wait, "wait", "w", 0, "wait for `DURATION` at most, for holders and for nodes that do not answer, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
 	flag.Duration(flags, &f.quarantineWait, "quarantine-wait", "", 0, "wait for `DURATION` at most until nodes leave quarantine, then exit 69; it does not count towards -w (default: one whole quarantine, 32s unless \"redlatch init\" changed it)")
 	flag.Duration(flags, &f.keep, "keep", "", 0, "keep the name locked for `DURATION` after the acquisition, 30s at most, even after a release or a crash")
@@ -131,6 +148,8 @@ func (f *lockFlags) checkWait() error {
 	switch {
 	case f.noWait && f.given("wait"):
 		return usageError(errors.New("-n and -w cannot be combined"), "leave out one of them")
+	case f.noWait && f.given("on-held") && f.onHeld != onHeldFail:
+		return usageError(fmt.Errorf("-n and --on-held %s cannot be combined: -n is --on-held fail", f.onHeld), "leave out one of them")
 	case f.wait < 0:
 		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
 	case f.quarantineWait < 0:
@@ -140,10 +159,15 @@ func (f *lockFlags) checkWait() error {
 }
 
 // unlimited reports that the wait for a holder has no limit.
-func (f *lockFlags) unlimited() bool { return !f.noWait && !f.given("wait") }
+func (f *lockFlags) unlimited() bool { return !f.asksOnce() && !f.given("wait") }
 
 // asksOnce reports that the nodes are asked once.
-func (f *lockFlags) asksOnce() bool { return f.noWait || f.given("wait") && f.wait == 0 }
+func (f *lockFlags) asksOnce() bool {
+	if f.given("wait") {
+		return f.wait == 0
+	}
+	return f.noWait || f.onHeld == onHeldFail || f.onHeld == onHeldSkip
+}
 
 // options returns the options of the lock.
 func (f *lockFlags) options() redlatch.LockOptions {
@@ -162,7 +186,7 @@ func (f *lockFlags) options() redlatch.LockOptions {
 func (f *lockFlags) await(say *reporter, names []string, nodes []redlatch.Node, places *places, lock func() error) (waited time.Duration, err error) {
 	if f.unlimited() {
 		for _, name := range names {
-			if err := nested(name, nodes); err != nil {
+			if err := nested(name, nodes, f.shared); err != nil {
 				return 0, err
 			}
 		}
@@ -181,7 +205,10 @@ func (f *lockFlags) refuse(end *outcome, waited time.Duration) {
 	switch {
 	case end.event == "held":
 		held := end.err
-		hint := "leave out -n to wait for it, or give -w 30s to limit the wait"
+		hint := "give -w 30s to wait for it"
+		if f.noWait {
+			hint = "give -w 30s instead of -n to wait for it"
+		}
 		if !f.asksOnce() {
 			end.err = fmt.Errorf("%w, after a wait of %v", held, waited.Round(time.Millisecond))
 			hint = "try a longer -w"
@@ -193,7 +220,7 @@ func (f *lockFlags) refuse(end *outcome, waited time.Duration) {
 		if left := quorum.QuarantineLeft; left > 0 {
 			end.hint = fmt.Sprintf("try again in %v, or give a longer --quarantine-wait", roundUp(left))
 			if f.asksOnce() {
-				end.hint = fmt.Sprintf("try again in %v, or leave out -n to wait", roundUp(left))
+				end.hint = fmt.Sprintf("try again in %v, or give -w 30s to wait", roundUp(left))
 			}
 		}
 	}

@@ -23,16 +23,12 @@ import (
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
 	"nodes", "require-nodes", "membership", "guard", "any-membership", "node-timeout", "password-file",
-	"ttl", "no-wait", "wait", "quarantine-wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
+	"ttl", "on-held", "wait", "quarantine-wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
 }
 
 // exclusive are settings that exclude each other: one that is set nearer to the
 // user disables the others.
-var exclusive = [][]string{{"no-wait", "wait"}, {"log-format", "output"}}
-
-// ownMeaning annotates a flag that has the name of a setting and means
-// something else.
-const ownMeaning = "own-meaning"
+var exclusive = [][]string{{"nonblock", "wait"}, {"nonblock", "on-held"}, {"log-format", "json"}}
 
 // configVariable names the file of settings.
 const configVariable = "REDLATCH_CONFIG"
@@ -70,8 +66,9 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 			environment[name] = setting{value: value, from: "$" + variable(name)}
 		}
 	}
-	if flags.Changed("output") {
-		_, set["output"] = flags.Lookup("output").Annotations[ofStderr]
+	set["nonblock"] = flags.Changed("nonblock")
+	if flags.Changed("json") {
+		_, set["json"] = flags.Lookup("json").Annotations[ofStderr]
 	}
 	for _, level := range []map[string]setting{environment, file.values} {
 		before := maps.Clone(set)
@@ -112,7 +109,7 @@ type setting struct{ value, from string }
 
 // apply sets a flag, if the command has it.
 func (s setting) apply(flags *pflag.FlagSet, name string) error {
-	if f := flags.Lookup(name); f == nil || f.Annotations[ownMeaning] != nil {
+	if flags.Lookup(name) == nil {
 		return nil
 	}
 	if err := flags.Set(name, s.value); err != nil {

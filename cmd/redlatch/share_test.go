@@ -115,7 +115,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 	s := shown(t, nodes)
 
 	var out bytes.Buffer
-	must(t, writeLocks(&out, &reporter{format: "text"}, []admin.LockState{*s}))
+	must(t, writeLocks(&out, &reporter{}, []admin.LockState{*s}))
 	wantLines(t, "ls", out.String(), `res +held +3 readers: \S+/one, … +20.* ago\) +\S+s +2 +3/3`)
 
 	out.Reset()
@@ -147,7 +147,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 	out.Reset()
 	report, err := admin.New(clientOn(t, nodes, "operator")).Break(t.Context(), "res", &admin.BreakOptions{Seen: s.Seen()})
 	must(t, err)
-	must(t, writeBreak(&out, &reporter{format: "text"}, "res", s, report, true))
+	must(t, writeBreak(&out, &reporter{}, "res", s, report, true))
 	wantLines(t, "break", out.String(),
 		`"res" is broken on 3 of 3 nodes, for 3 holders: \S+/one, \S+/two, \S+/three; the next token is above \d{16}`)
 }
@@ -159,7 +159,7 @@ func TestSlotsAreListedAndShown(t *testing.T) {
 	waitFor(t, nodes, redlatch.LockOptions{Slots: 3}, "next")
 	s := shown(t, nodes)
 	var out bytes.Buffer
-	must(t, errors.Join(writeLocks(&out, &reporter{format: "text"}, []admin.LockState{*s}), writeState(&out, s)))
+	must(t, errors.Join(writeLocks(&out, &reporter{}, []admin.LockState{*s}), writeState(&out, s)))
 	wantLines(t, "ls and show", out.String(),
 		`res +held +2 of 3 slots: \S+/one, … +20.* ago\) +\S+s +2 +1/1`,
 		`state +held: 2 of 3 slots`,
@@ -212,11 +212,11 @@ func TestLeaseSaysItsShareToCMDAndInJSON(t *testing.T) {
 		t.Errorf("inside of a slot CMD gets %q", got)
 	}
 	var out bytes.Buffer
-	if err := (&nodeFlags{}).writeLease(&out, &reporter{format: "json"}, slots[1], nil); err != nil || !strings.Contains(out.String(), `"slots":2,"slot":1,`) {
+	if err := (&nodeFlags{}).writeLease(&out, &reporter{json: true}, slots[1], nil); err != nil || !strings.Contains(out.String(), `"slots":2,"slot":1,`) {
 		t.Errorf("%v, %s", err, out.String())
 	}
 	out.Reset()
-	(&reporter{w: &out, format: "json"}).end(&outcome{event: "exited", run: &runFacts{leases: slots[1:]}})
+	(&reporter{w: &out, json: true}).end(&outcome{event: "exited", run: &runFacts{leases: slots[1:]}})
 	if !strings.Contains(out.String(), `"slots":2,"slot":1,`) {
 		t.Errorf("a run ends with %s", out.String())
 	}
@@ -228,13 +228,13 @@ func TestLockInsideOfAnyHolderIsNested(t *testing.T) {
 		nodes := memoryNodes(3)
 		for _, l := range locked(t, nodes, opts, "one", "two", "three") {
 			t.Setenv(heldVariable, heldEntry(partsOf(l).Value))
-			err := nested("res", nodes)
+			err := nested("res", nodes, true)
 			if err == nil || !strings.Contains(err.Error(), l.Owner()) || outcomeOf(err).code != exitUsage {
 				t.Errorf("%+v: inside of %s: %v", opts, l.Owner(), err)
 			}
 		}
 		t.Setenv(heldVariable, heldEntry("another"))
-		if err := nested("res", nodes); err != nil {
+		if err := nested("res", nodes, true); err != nil {
 			t.Errorf("%+v: inside of another lock: %v", opts, err)
 		}
 	}
@@ -268,7 +268,7 @@ func TestWaitingForReadersAndSlotsReadsWell(t *testing.T) {
 	}
 	err := &redlatch.HeldError{Name: "res", Holders: held(readers, 2)}
 	f := &runFlags{lockFlags: lockFlags{shareFlags: shareFlags{shared: true}, noWait: true}, conflictCode: exitHeld}
-	if got := f.refused(err, 0).hint; got != "a writer is before us; leave out -n to wait for it, or give -w 30s to limit the wait" {
+	if got := f.refused(err, 0).hint; got != "a writer is before us; give -w 30s instead of -n to wait for it" {
 		t.Errorf("the hint is %q", got)
 	}
 }

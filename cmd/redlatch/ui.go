@@ -40,7 +40,7 @@ the command.
 It listens on loopback. Any other address needs a password, --page-password-file,
 and TLS: --tls-cert and --tls-key, or --behind-proxy if a proxy does TLS.
 
-Exit status: 0, or 64 for a wrong command line, 69 if it cannot listen there.`,
+` + exitStatus("ui"),
 		Example: `  redlatch ui --nodes redis://a:6379,redis://b:6379,redis://c:6379`,
 		Args:    noArgs("give the address in --listen, and the nodes in --nodes"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.about("", f.run(cmd, say)) },
@@ -54,7 +54,7 @@ Exit status: 0, or 64 for a wrong command line, 69 if it cannot listen there.`,
 	flags.StringArrayVar(&f.hosts, "host", nil, "a host `NAME` under which the page is served, besides those of loopback; may be repeated")
 	flag.Duration(flags, &f.interval, "interval", "", time.Second, "the `INTERVAL` between two surveys of the nodes")
 	f.nodeFlags.register(flags, say)
-	say.registerOutput(flags, "write where the page is in words, or as a line of JSON", "text", "json")
+	say.registerJSON(flags, "write JSON to stdout instead of text")
 	return cmd
 }
 

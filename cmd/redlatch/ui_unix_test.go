@@ -42,7 +42,7 @@ type servedPage struct {
 func servePage(t *testing.T, args ...string) *servedPage {
 	t.Helper()
 	p := &servedPage{t: t, stderr: &bytes.Buffer{}}
-	p.cmd = exec.Command("redlatch", append([]string{"ui", "-o", "json"}, args...)...)
+	p.cmd = exec.Command("redlatch", append([]string{"ui", "--json"}, args...)...)
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
 	must(t, err)

@@ -14,16 +14,16 @@ func newVersion(say *reporter) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Long:    `Print the version, the commit and its date, the Go release and the platform.`,
-		Example: "  redlatch version\n  redlatch version -o json",
+		Example: "  redlatch version\n  redlatch version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if say.format == "json" {
+			if say.json {
 				return unwritten(writeJSON(cmd.OutOrStdout(), thisBuild()))
 			}
 			return writeVersion(cmd)
 		},
 	}
-	say.registerOutput(cmd.Flags(), "write it in words, or as a line of JSON", "text", "json")
+	say.registerJSON(cmd.Flags(), "write JSON to stdout instead of text")
 	return cmd
 }
 

@@ -66,7 +66,7 @@ func TestWaitingIsSilentWhereNobodyLooks(t *testing.T) {
 	for name, args := range map[string][]string{
 		"quiet":     {"redlatch", "run", "-q", "-w", "1s", "job", "--", "true"},
 		"dumb":      {"TERM=dumb", "redlatch", "run", "-w", "1s", "job", "--", "true"},
-		"in JSON":   {"redlatch", "run", "-o", "json", "-w", "1s", "job", "--", "true"},
+		"in JSON":   {"redlatch", "run", "--json", "-w", "1s", "job", "--", "true"},
 		"to a file": {"sh", "-c", `redlatch run -w 1s job -- true 2>"$0"; code=$?; test $(wc -l <"$0") = 1 && exit $code`, filepath.Join(dir, "err")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestWaitingWithoutATerminalSaysSoNowAndThen(t *testing.T) {
 	for name, args := range map[string][]string{
 		"run":   {"run", "job", "--", "true"},
 		"quiet": {"run", "-q", "job", "--", "true"},
-		"JSON":  {"run", "-o", "json", "job", "--", "true"},
+		"JSON":  {"run", "--json", "job", "--", "true"},
 		"lock":  {"lock", "--ttl", "100ms", "job"},
 	} {
 		w := &waiter{cmd: exec.Command("redlatch", args...), stderr: filepath.Join(dir, name)}

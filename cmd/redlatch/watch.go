@@ -21,15 +21,15 @@ func newWatch(say *reporter) *cobra.Command {
 nodes are asked four times a second, so a holder that comes and goes in between is
 not seen. If too few nodes answer, a line says that the state is unknown.
 
-Exit status: 0 after an interrupt, or 64 for a wrong command line.`,
-		Example: `  redlatch watch -o json scheduler | jq --unbuffered -r 'select(.state == "held") | .token'`,
+` + exitStatus("watch"),
+		Example: `  redlatch watch --json scheduler | jq --unbuffered -r 'select(.state == "held") | .token'`,
 		Args:    nameArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.about(args[0], f.watch(cmd.OutOrStdout(), say, args[0]))
 		},
 	}
 	f.register(cmd.Flags(), say)
-	say.registerOutput(cmd.Flags(), "output: text, or lines of JSON", "text", "json")
+	say.registerJSON(cmd.Flags(), "write JSON to stdout instead of text")
 	return cmd
 }
 

@@ -17,7 +17,7 @@ func main() {
 	log.SetFlags(0)
 	out := flag.String("o", "docs/img/demo.svg", "the picture")
 	flag.Parse()
-	lines, err := record(exec.Command("go", "run", "./cmd/redlatch", "demo", "-o", "json"))
+	lines, err := record(exec.Command("go", "run", "./cmd/redlatch", "demo", "--json"))
 	if err != nil {
 		log.Fatal(err)
 	}
