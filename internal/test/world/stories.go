@@ -90,7 +90,7 @@ func paused(unchecked bool) *Story {
 			last, _ := w.Resource.Last("Ann")
 			return last.Stale && !ann(w).Believes()
 		},
-		Then: "The resource has seen Ben's higher token, and refuses Ann's write. Then Ann sees that her lease is over. No lock alone can do this: the check is at the resource.",
+		Then: "Ann's write was on its way before she saw that her lease is over. The resource has seen Ben's higher token, and refuses it. No lock alone can do this: the check is at the resource.",
 		Check: func(w *World) error {
 			last, _ := w.Resource.Last("Ann")
 			return first(failed(last.Accepted, "the stale write was accepted"), holds(w, ben(w)), oneHolder(w))
