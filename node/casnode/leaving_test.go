@@ -66,6 +66,25 @@ func TestWallClocksDecideNothing(t *testing.T) {
 	}
 }
 
+// TestWrongWallClockDoesNotDecideWhoIsNext has callers wait whose tickets are by wall
+// clocks that are hours apart. Within the window the tickets decide.
+func TestWrongWallClockDoesNotDecideWhoIsNext(t *testing.T) {
+	w := calm(t, false)
+	w.expect(node.Granted, w.ask(w.start(), node.OpAcquire, "holder", time.Minute))
+	for _, c := range []struct {
+		off  time.Duration
+		want int
+	}{{26 * time.Hour, 1}, {0, 2}, {-5 * time.Hour, 3}, {26*time.Hour - 5*time.Second, 1}, {3 * time.Hour, 5}, {27 * time.Hour, 6}} {
+		req := node.Request{Op: node.OpAcquire, Name: "job", Value: fmt.Sprint(c.off), TTL: time.Minute, Window: 10 * time.Second, Wait: true,
+			Ticket: w.base + w.now.Microseconds() + c.off.Microseconds()}
+		for range 2 { // it asks again, and keeps its place
+			if r, err := w.start().node.Do(t.Context(), req); err != nil || r.Rank != c.want {
+				t.Errorf("%v: rank %d, %v, want %d", c.off, r.Rank, err, c.want)
+			}
+		}
+	}
+}
+
 // TestCallersThatDoNotStayGetALockOfACrashedHolder has a process for each try. One of
 // them gets the lock when the time is over that was left at the first try.
 func TestCallersThatDoNotStayGetALockOfACrashedHolder(t *testing.T) {
