@@ -55,6 +55,8 @@ type NodeCheckup struct {
 	// Clock is how far the node's clock is ahead of ours, plus or minus
 	// ClockError.
 	Clock, ClockError time.Duration
+	// Clockless says that the node has no clock, and Clock means nothing.
+	Clockless bool
 	// State is what its marker says. With the guard off only the membership
 	// matters, and with AnyMembership not even that.
 	State NodeState
@@ -227,7 +229,7 @@ func tolerance(more int) string {
 func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
 	var clocks []time.Duration
 	for _, n := range up.Nodes {
-		if n.Err == nil {
+		if n.Err == nil && !n.Clockless {
 			clocks = append(clocks, n.Clock)
 		}
 	}
@@ -236,7 +238,7 @@ func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
 	}
 	median, window := protocol.Median(clocks), a.c.Parameters().Window
 	for _, n := range up.Nodes {
-		if n.Err != nil || len(clocks) < 2 {
+		if n.Err != nil || n.Clockless || len(clocks) < 2 {
 			continue
 		}
 		f := node.Finding{Check: "clock", Node: n.Node, Do: "keep its clock with a time service (NTP), slewing and not stepping"}

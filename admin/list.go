@@ -379,7 +379,7 @@ func (s *LockState) Seen() redlatch.Token {
 	}
 	var clocks []int64
 	for _, n := range s.Nodes {
-		if n.Err == nil {
+		if n.Err == nil && !n.Reply.Clockless {
 			clocks = append(clocks, n.Reply.Now.UnixMicro())
 		}
 	}

@@ -34,6 +34,8 @@ type NodePulse struct {
 	// Clock is how far the node's clock is ahead of ours, plus or minus
 	// ClockError.
 	Clock, ClockError time.Duration
+	// Clockless says that the node has no clock, and Clock means nothing.
+	Clockless bool
 	// State is what its marker says, if Pulse.Guarded is set.
 	State NodeState
 	// Err is set if the node did not answer.
@@ -53,7 +55,7 @@ func (a *Admin) Probe(ctx context.Context) *Pulse {
 	marked := make(chan []runner.NodeState, 1)
 	go func() { marked <- a.markersWithin(ctx, limit, key) }()
 	found, errs := ask(ctx, a.c, limit, func(ctx context.Context, m *runner.Member) (n NodePulse, err error) {
-		n.RoundTrip, n.Clock, err = a.ping(ctx, m, key)
+		n.RoundTrip, n.Clock, n.Clockless, err = a.ping(ctx, m, key)
 		n.ClockError = n.RoundTrip / 2
 		return n, err
 	})
@@ -111,10 +113,11 @@ func (a *Admin) measure(ctx context.Context, m *runner.Member, n *NodeCheckup, k
 		if i > 0 && time.Since(began) > sampleLimit {
 			break
 		}
-		trip, ahead, err := a.ping(ctx, m, key)
+		trip, ahead, clockless, err := a.ping(ctx, m, key)
 		if err != nil {
 			return err
 		}
+		n.Clockless = clockless
 		times = append(times, trip)
 		// The node read its clock during the round trip, so the shortest round
 		// trip gives the smallest error.
@@ -139,8 +142,8 @@ func (a *Admin) measure(ctx context.Context, m *runner.Member, n *NodeCheckup, k
 }
 
 // ping returns how long a node takes to answer one request, and how far its
-// clock is ahead of ours, plus or minus half of that.
-func (a *Admin) ping(ctx context.Context, m *runner.Member, key string) (trip, ahead time.Duration, err error) {
+// clock is ahead of ours, plus or minus half of that, unless it has none.
+func (a *Admin) ping(ctx context.Context, m *runner.Member, key string) (trip, ahead time.Duration, clockless bool, err error) {
 	sent, start := a.c.Clock().Now(), time.Now()
 	reply, err := m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: key})
 	now := reply.Now
@@ -152,10 +155,10 @@ func (a *Admin) ping(ctx context.Context, m *runner.Member, key string) (trip, a
 		_, now, err = named.Identity(ctx)
 	}
 	trip = time.Since(start)
-	if !now.IsZero() {
+	if !now.IsZero() && !reply.Clockless {
 		ahead = now.Sub(sent.Add(trip / 2))
 	}
-	return trip, ahead, err
+	return trip, ahead, reply.Clockless, err
 }
 
 // slow returns the upper quartile of the slowest of each sampleBlock times in a

@@ -128,6 +128,10 @@ type Reply struct {
 	// Now is the node's clock when it answered.
 	Now time.Time
 
+	// Clockless says that the node has no clock, so that nothing can be learned
+	// from Now: it is Request.Clock, or else the clock of this process.
+	Clockless bool
+
 	// Again says that a Starter had to send the request again: requests that
 	// were started after it may have been executed before it.
 	Again bool

@@ -144,6 +144,12 @@ type Request struct {
 	// direction.
 	Window time.Duration
 
+	// Clock is what the clocks of the other nodes show, for a node that has none:
+	// Token is compared with it, and Until. Operations on records and an OpMark
+	// ignore it, and so does a node with a clock. If it is zero, such a node takes
+	// the clock of the process.
+	Clock time.Time
+
 	// Retention is how long the node remembers the fence after its last use, or
 	// a record (OpComplete), or the name (OpCheck, OpRecords, OpAdopt).
 	Retention time.Duration

@@ -145,6 +145,9 @@ func (w watch) nodeRow(i int, n *nodeHealth) (string, markup) {
 			alarm = n.clockAlarm.String()
 		}
 		ahead = fill(`<span class="%" title="give or take %">%</span>`, alarm, millis(n.clockError), offset(n.clock))
+		if n.clockless {
+			ahead = nothing
+		}
 	}
 	rest := join(when(!n.until.IsZero(), fill(` <small>for another %</small>`, w.left(n.until))),
 		when(n.health != inService && n.until.IsZero(), fill(` <small>since %</small>`, clock(n.since))),

@@ -38,6 +38,7 @@ type nodeHealth struct {
 	clock           time.Duration // from the median of the nodes' clocks, or from ours for one node
 	clockError      time.Duration
 	clockAlarm      node.Severity
+	clockless       bool // it has no clock
 }
 
 // recent are the last round trips of each node.
@@ -78,7 +79,9 @@ func healths(p *admin.Pulse, r *recent, at time.Time) []nodeHealth {
 		if n := &all[i]; n.known {
 			n.roundTrip, n.clock, n.clockError = p.Nodes[i].RoundTrip, p.Nodes[i].Clock, p.Nodes[i].ClockError
 			n.median, n.slowest = r.of(i)
-			clocks = append(clocks, n.clock)
+			if n.clockless = p.Nodes[i].Clockless; !n.clockless {
+				clocks = append(clocks, n.clock)
+			}
 		}
 	}
 	if len(clocks) < 2 {
@@ -87,7 +90,7 @@ func healths(p *admin.Pulse, r *recent, at time.Time) []nodeHealth {
 	slices.Sort(clocks)
 	middle := clocks[len(clocks)/2]
 	for i := range all {
-		if n := &all[i]; n.known {
+		if n := &all[i]; n.known && !n.clockless {
 			n.clock -= middle
 			n.clockAlarm = p.ClockSeverity(n.clock.Abs() - n.clockError)
 		}

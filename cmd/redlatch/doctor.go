@@ -171,8 +171,11 @@ func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
 			fmt.Fprintf(w, "%s\t-\t-\t-\n", n.Node)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%v\t%v\t%+v ±%v\n", n.Node, n.Median.Round(10*time.Microsecond), n.P99.Round(10*time.Microsecond),
-			n.Clock.Round(10*time.Microsecond), n.ClockError.Round(10*time.Microsecond))
+		clock := "none"
+		if !n.Clockless {
+			clock = fmt.Sprintf("%+v ±%v", n.Clock.Round(10*time.Microsecond), n.ClockError.Round(10*time.Microsecond))
+		}
+		fmt.Fprintf(w, "%s\t%v\t%v\t%s\n", n.Node, n.Median.Round(10*time.Microsecond), n.P99.Round(10*time.Microsecond), clock)
 	}
 	w.Flush()
 	if up.TTL > 0 {
@@ -205,7 +208,10 @@ func writeCheckupJSON(out io.Writer, up *admin.Checkup) error {
 		if n.Err != nil {
 			line = line.add("error", message(n.Err))
 		} else {
-			line = line.add("median", n.Median).add("p99", n.P99).add("clock", n.Clock).add("clock_error", n.ClockError)
+			line = line.add("median", n.Median).add("p99", n.P99)
+			if !n.Clockless {
+				line = line.add("clock", n.Clock).add("clock_error", n.ClockError)
+			}
 		}
 		lines = append(lines, line)
 	}

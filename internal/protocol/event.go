@@ -187,7 +187,7 @@ type View interface {
 	Time() time.Time
 	// Offset is how far the nodes' clocks are ahead of it, by their median.
 	Offset() time.Duration
-	// ClockKnown reports whether any node has shown its clock.
+	// ClockKnown reports whether any node has shown its clock, or a quorum has none.
 	ClockKnown() bool
 	// Token returns the token to propose: at least floor, near the nodes' time,
 	// and above what the client has sent before.

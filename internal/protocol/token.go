@@ -80,7 +80,10 @@ func (c *Claim) spanOf(m *member, now time.Time) (span, bool) {
 	case m.got != Replied:
 		return span{}, false
 	}
-	least, most := node.Accepts(m.fence, time.UnixMicro(m.now), c.cfg.Window)
+	if !m.clockless { // otherwise it goes by the clocks of the others
+		now = time.UnixMicro(m.now)
+	}
+	least, most := node.Accepts(m.fence, now, c.cfg.Window)
 	switch {
 	case m.status == node.Granted:
 		return span{m.fence, most}, true // it has our value already

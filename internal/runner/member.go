@@ -40,6 +40,7 @@ type Member struct {
 	offset      atomic.Int64
 	offsetKnown atomic.Bool
 	wrongClock  atomic.Bool // and this has been logged
+	clockless   atomic.Bool // it has no clock
 
 	// quarantined is what is known of the node's quarantine; nil if it is in
 	// none.
@@ -181,14 +182,30 @@ func (m *Member) ask(ctx context.Context, req node.Request, release *node.Reques
 // do sends one request, and learns from the reply how far the node's clock is
 // ahead of ours.
 func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
-	sent := m.cluster.clock.Now()
-	req.Epoch = m.epoch.Load()
+	c := m.cluster
+	sent := c.clock.Now()
+	req.Epoch, req.Clock = m.epoch.Load(), sent.Add(c.clockOffset())
+	if !c.clockKnown() {
+		req.Clock = unknownClock
+	}
 	reply, err := m.node.Do(ctx, req)
-	if err == nil {
-		m.showed(sent, m.cluster.clock.Now(), reply.Now)
+	switch {
+	case err != nil:
+	case !reply.Clockless:
+		m.showed(sent, c.clock.Now(), reply.Now)
+	default:
+		m.clockless.Store(true)
+		if reply.Now.Equal(unknownClock) {
+			reply.Now = sent.Add(c.clockOffset())
+		}
 	}
 	return reply, err
 }
+
+// unknownClock is for a node without a clock while no other node has shown its own: every
+// token is ahead of it. Our clock may be hours ahead, and so would the fence be for hours,
+// above all tokens that the other nodes accept.
+var unknownClock = time.UnixMicro(0).UTC()
 
 // showed records the node's clock during a round trip from sent to arrived.
 func (m *Member) showed(sent, arrived, now time.Time) {
@@ -271,18 +288,22 @@ func (c *Cluster) suspects(now time.Duration) protocol.Set {
 	return protocol.Suspects(nodes[:len(c.members)], now, c.patience())
 }
 
-// clockKnown reports whether any node has shown its clock.
+// clockKnown reports whether any node has shown its clock, or a quorum has none.
 func (c *Cluster) clockKnown() bool {
+	clockless := 0
 	for _, m := range c.members {
 		if m.offsetKnown.Load() {
 			return true
 		}
+		if m.clockless.Load() {
+			clockless++
+		}
 	}
-	return false
+	return clockless >= protocol.Quorum(len(c.members))
 }
 
 // clockOffset returns how far the nodes' clocks are ahead of ours. It is the
-// median, so that a minority of wrong clocks has no effect.
+// median of those that have one, so that a minority of wrong clocks has no effect.
 func (c *Cluster) clockOffset() time.Duration {
 	if len(c.members) == 1 {
 		return time.Duration(c.members[0].offset.Load())
@@ -307,15 +328,16 @@ func (c *Cluster) NodeTime(ctx context.Context, key string) (time.Time, bool) {
 	return c.clock.Now().Add(c.clockOffset()), c.clocksKnown()
 }
 
-// clocksKnown reports whether a quorum of nodes has shown its clock.
+// clocksKnown reports whether a quorum of nodes has shown its clock, or that it has
+// none.
 func (c *Cluster) clocksKnown() bool {
 	n := 0
 	for _, m := range c.members {
-		if m.offsetKnown.Load() {
+		if m.offsetKnown.Load() || m.clockless.Load() {
 			n++
 		}
 	}
-	return n >= protocol.Quorum(len(c.members))
+	return n >= protocol.Quorum(len(c.members)) && c.clockKnown()
 }
 
 // identities records which server is behind which node.
@@ -341,6 +363,9 @@ func (ids *identities) check(ctx context.Context, m *Member) error {
 		return err
 	}
 	m.showed(sent, m.cluster.clock.Now(), now)
+	if now.IsZero() && id != "" {
+		m.clockless.Store(true)
+	}
 	if id == "" {
 		m.cluster.log.Warn("redlatch: node does not say which server it is; duplicate-server check skipped", "node", m.name)
 		m.identified.Store(true)

@@ -14,11 +14,11 @@ import (
 func (n *Node) tryAll(ctx context.Context, exam node.Exam) error {
 	// If the connection breaks half way, this is what is left, and for how long.
 	const left = 5 * time.Second
-	_, now, err := n.Identity(ctx)
+	s, err := n.read(ctx, MarkerName)
 	if err != nil {
-		return err
+		return n.explain(err)
 	}
-	first := node.Request{Name: exam.Name, Value: rand.Text(), TTL: left, Retention: left, Window: exam.Window, Token: node.Token(now.UnixMicro())}
+	first := node.Request{Name: exam.Name, Value: rand.Text(), TTL: left, Retention: left, Window: exam.Window, Token: node.Token(s.Now.UnixMicro())}
 	second := first
 	second.Value, second.Token, second.Ticket, second.Wait = rand.Text(), first.Token+1, int64(first.Token), true
 	// Nothing must be left that would show that locks were kept here.

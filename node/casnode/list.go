@@ -95,11 +95,14 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	return l, nil
 }
 
-// Identity returns the server's identity and its clock.
+// Identity returns the server's identity and its clock, if it has one.
 func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
 	s, err := n.read(ctx, MarkerName)
 	if err != nil {
 		return "", time.Time{}, n.explain(err)
+	}
+	if s.by != nil {
+		return s.Server, time.Time{}, nil
 	}
 	return s.Server, s.Now, nil
 }

@@ -198,6 +198,7 @@ func (n *Node) try(ctx context.Context, req node.Request) (reply node.Reply, don
 			return reply, false, n.unsent(err)
 		}
 		n.memory.read(name, s)
+		s.judgeBy(req)
 	}
 	d, err := n.decide(s, req)
 	if err != nil {
@@ -259,6 +260,7 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 	entry, lost := s.entry()
 	if lost != nil && !(req.Op == node.OpBreak && req.Foreign) {
 		d.reply, err = damaged(req, s.Now, lost)
+		s.hideStamps(&d.reply)
 		return d, err
 	}
 	if err := crowded(&entry, req); err != nil {

@@ -86,8 +86,18 @@ func (n *Node) look(s *Snapshot) error {
 	}
 	s.by, s.Marker.Name = n.observer, MarkerName
 	s.up = s.by.now()
-	s.since, s.Now = s.up, s.by.base.Add(s.up)
+	s.since, s.Now = s.up, s.by.base.Add(s.ahead+s.up)
 	return nil
+}
+
+// judgeBy has the token of a request be judged by the clock that the request has, if
+// the store has none. What is left of a time is the same on every clock. Records say
+// when they began, which must not change: they stay on the observer's.
+func (s *Snapshot) judgeBy(req node.Request) {
+	if s.by != nil && !req.Clock.IsZero() && req.Op != node.OpMark && req.Op < node.OpComplete {
+		clock := time.UnixMicro(req.Clock.UnixMicro()).UTC()
+		s.ahead, s.Now = s.ahead+clock.Sub(s.Now), clock
+	}
 }
 
 // sight is how the times of a row are read that was first seen then. It returns what
@@ -148,10 +158,10 @@ func (s *Snapshot) marker() (m nodestate.Marker, err error) {
 func (s *Snapshot) state(appendSeen func([]byte, *nodestate.Sight) []byte) ([]byte, map[uint64]time.Duration) {
 	fresh := map[uint64]time.Duration{}
 	return appendSeen(nil, &nodestate.Sight{
-		Now: s.by.base.Add(s.by.now()), // what is left when it is written
+		Now: s.by.base.Add(s.ahead + s.by.now()), // what is left when it is written
 		New: func(t time.Time) uint64 {
 			number := rand.Uint64() | 1
-			fresh[number] = t.Sub(s.by.base)
+			fresh[number] = t.Sub(s.by.base) - s.ahead
 			return number
 		},
 	}), fresh
@@ -209,11 +219,13 @@ func (o *observer) put(name string, s sight) {
 	o.rows[name] = s
 }
 
-// hideStamps has a reply not show the stamps of its times.
+// hideStamps has a reply not show the stamps of its times, and say that the node has
+// no clock.
 func (s *Snapshot) hideStamps(r *node.Reply) {
 	if s.by == nil {
 		return
 	}
+	r.Clockless = true
 	r.TrustedFrom = r.TrustedFrom.UTC()
 	if m := r.Memory; m != nil {
 		m.Begun, m.Since, m.Marked = m.Begun.UTC(), m.Since.UTC(), m.Marked.UTC()
@@ -225,7 +237,7 @@ func (s *Snapshot) hideStampsIn(l *node.Listing) {
 	if s.by == nil {
 		return
 	}
-	l.Since = l.Since.UTC()
+	l.Since, l.Reply.Clockless = l.Since.UTC(), true
 	for i := range l.Holders {
 		l.Holders[i].Until = l.Holders[i].Until.UTC()
 	}

@@ -53,6 +53,7 @@ type Snapshot struct {
 
 	by      *observer     // nil if the store has a clock
 	up      time.Duration // when it was read, by the observer's clock
+	ahead   time.Duration // how far Now is ahead of the observer's clock
 	since   time.Duration // when its row was first seen as it is
 	scanned bool          // the row is from a Scan
 	overdue bool          // the marker's quarantine is over, and its row does not say so

@@ -66,6 +66,15 @@ func tokenMutants() []mutant {
 			claims: []string{"a token behind the window is refused even with no fence", "a token ahead of the window is refused"},
 		},
 		{
+			name: "goes by the clock of others, though it has one",
+			do: rewrite(func(req *node.Request) {
+				if !req.Clock.IsZero() {
+					req.Window = 200 * 365 * 24 * time.Hour
+				}
+			}),
+			claims: []string{"only a node without a clock goes by that of others"},
+		},
+		{
 			name: "does not let a fence lead beyond the window",
 			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				look := req

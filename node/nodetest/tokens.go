@@ -47,6 +47,29 @@ var tokenClaims = []claim{
 			p.expect(node.Granted, p.b, p.release("two", far))
 		}
 	}},
+	{"only a node without a clock goes by that of others", func(p *probe) {
+		far := p.token(3 * time.Hour)
+		req := p.acquire("one", far)
+		p.expect(node.Ahead, p.a, req)
+		if req.Clock = time.UnixMicro(int64(far)); !p.h.Observes {
+			if p.expect(node.Ahead, p.a, req).Clockless {
+				p.Errorf("the reply says that the node has no clock")
+			}
+			return
+		}
+		reply := p.expect(node.Granted, p.a, req)
+		if now := reply.Now; !reply.Clockless || !now.Equal(req.Clock) {
+			p.Errorf("the reply has the clock %v, want %v and that it is not the node's", now, req.Clock)
+		}
+		// What is left of a time is the same on every clock.
+		req = p.acquire("two", far+1)
+		for _, clock := range []time.Time{{}, reply.Now.Add(-6 * time.Hour), reply.Now} {
+			req.Clock = clock
+			if left := p.expectHeld("one", p.b, req).Left; left <= 0 || left > p.long() {
+				p.Errorf("by the clock %v %v is left, want up to %v", clock, left, p.long())
+			}
+		}
+	}},
 	{"a token within the window is granted", func(p *probe) {
 		for _, off := range []time.Duration{-window / 2, 0, window / 2} {
 			token := p.token(off)
