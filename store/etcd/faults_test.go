@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/observed"
 	"github.com/redlatch/redlatch/internal/test/poll"
@@ -319,6 +320,10 @@ func TestErrorsOfUsers(t *testing.T) {
 		}
 		n.Close()
 	}
+	// A user that may not use the key of the cluster.
+	if err := together(open(t, "locks:secret@"+at, "locks/first"), open(t, "locks:secret@"+at, "locks/second")); !duplicate(err) {
+		t.Errorf("two prefixes: %v", err)
+	}
 }
 
 // TestCompactionAndDefragmentationDisturbNobody compacts all revisions while a lock is
@@ -356,12 +361,12 @@ func TestKeysThatWereRemovedShow(t *testing.T) {
 	check.Must(t, err)
 	defer admin.Close()
 	n, ctx := open(t, at, prefix), limited(t)
-	before, _, err := n.Identity(ctx)
+	before, _, err := n.Node.Identity(ctx)
 	check.Must(t, err)
 	for _, key := range []string{"/", "/id", "/floor", "/v"} {
 		_, err = admin.Delete(ctx, prefix+key, clientv3.WithPrefix())
 		check.Must(t, err)
-		after, _, err := n.Identity(ctx)
+		after, _, err := n.Node.Identity(ctx)
 		check.Must(t, err)
 		if after == before {
 			t.Errorf("after %s was removed the identity is the same", key)
@@ -408,6 +413,33 @@ func examine(t testing.TB, n *etcd.Node) string {
 		fmt.Fprintf(&text, "%v %s: %s\n", f.Severity, f.Check, f.Found)
 	}
 	return text.String()
+}
+
+// TestTwoPrefixesOfOneClusterAreOneServer lists a cluster twice, under two prefixes.
+func TestTwoPrefixesOfOneClusterAreOneServer(t *testing.T) {
+	t.Parallel()
+	at := hosts(t, "one")
+	if err := together(open(t, at, "first"), open(t, hosts(t, "other"), "first"), open(t, at, "second")); !duplicate(err) {
+		t.Errorf("two prefixes: %v", err)
+	}
+	check.Must(t, together(open(t, at, "third"), open(t, hosts(t, "other"), "third"), open(t, hosts(t, "three"), "third")))
+}
+
+// together returns the error of a client that has all nodes.
+func together(nodes ...redlatch.Node) error {
+	c, err := redlatch.New(nodes, &redlatch.Options{NodeTimeout: 10 * time.Second})
+	if err == nil {
+		_, err = c.TryLock(context.Background(), "job", nil) // New does not wait for long
+		c.Close()
+	}
+	if errors.Is(err, redlatch.ErrQuarantine) {
+		return nil
+	}
+	return err
+}
+
+func duplicate(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "duplicate server")
 }
 
 func TestExaminationFindsMembersAndTimers(t *testing.T) {

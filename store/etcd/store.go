@@ -26,6 +26,7 @@ import (
 //	t/NAME/ID           a timer, with a lease that nobody renews; NAME in base64
 //	w                   the last wakes
 //
+// clusterKey has no prefix.
 // The versions are random: etcd's own revisions go back when a backup is restored. A
 // version has a key of its own, so that a comparison need not send the state.
 type store struct {

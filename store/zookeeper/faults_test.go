@@ -463,6 +463,28 @@ func TestOnlyTheUserOfTheZnodesMayUseThem(t *testing.T) {
 	}
 }
 
+// TestTwoRootsInOneEnsembleAreOneServer lists an ensemble twice, under two roots.
+func TestTwoRootsInOneEnsembleAreOneServer(t *testing.T) {
+	t.Parallel()
+	_, address := start(t, 1)
+	_, elsewhere := start(t, 1)
+	together := func(nodes ...redlatch.Node) error {
+		c, err := redlatch.New(nodes, &redlatch.Options{NodeTimeout: 10 * time.Second})
+		if err == nil {
+			_, err = c.TryLock(t.Context(), "job", nil) // New does not wait for long
+			c.Close()
+		}
+		return err
+	}
+	err := together(open(t, address+"/first"), open(t, elsewhere+"/first"), open(t, "zookeeper://locks:secret@"+strings.TrimPrefix(address, "zookeeper://")+"/second"))
+	if err == nil || !strings.Contains(err.Error(), "duplicate server") {
+		t.Errorf("two roots: %v", err)
+	}
+	if err := together(open(t, address+"/third"), open(t, elsewhere+"/third")); err != nil && !errors.Is(err, redlatch.ErrQuarantine) {
+		t.Errorf("two ensembles: %v", err)
+	}
+}
+
 func TestRootNeedsAParent(t *testing.T) {
 	t.Parallel()
 	_, address := start(t, 1)
