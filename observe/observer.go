@@ -159,4 +159,7 @@ type NodeHealth struct {
 	Clock      time.Duration
 	ClockKnown bool
 	WrongClock bool
+	// Timers is how many timers this client has left on the node, for callers that
+	// were refused: on a store without a clock, such as etcd.
+	Timers int64
 }

@@ -30,6 +30,7 @@ type instruments struct {
 	waiting, held          metric.Int64ObservableUpDownCounter
 	longest, used, clock   metric.Float64ObservableGauge
 	nodeUp, nodeQuarantine metric.Int64ObservableGauge
+	timers                 metric.Int64ObservableCounter
 }
 
 // maker makes instruments, and keeps the errors.
@@ -54,6 +55,12 @@ func (m *maker) number(name, unit, help string) metric.Int64ObservableUpDownCoun
 	n, err := m.meter.Int64ObservableUpDownCounter(name, metric.WithDescription(help), metric.WithUnit(unit))
 	m.errs = append(m.errs, err)
 	return n
+}
+
+func (m *maker) total(name, unit, help string) metric.Int64ObservableCounter {
+	c, err := m.meter.Int64ObservableCounter(name, metric.WithDescription(help), metric.WithUnit(unit))
+	m.errs = append(m.errs, err)
+	return c
 }
 
 func (m *maker) state(name, help string) metric.Int64ObservableGauge {
@@ -87,6 +94,7 @@ func (o *Observer) measure(meter metric.Meter) (err error) {
 		nodeUp:         m.state("redlatch.node.up", "Whether the node answered the last request."),
 		nodeQuarantine: m.state("redlatch.node.quarantined", "Whether the node grants no locks because it may have forgotten some."),
 		clock:          m.gauge("redlatch.node.clock_offset", "s", "How far the node's clock is ahead of the client's."),
+		timers:         m.total("redlatch.node.timers", "{timer}", "Timers that were left on the node for callers that were refused."),
 	}
 	if err := errors.Join(m.errs...); err != nil {
 		return err
@@ -95,7 +103,7 @@ func (o *Observer) measure(meter metric.Meter) (err error) {
 		o.meters.withoutQuorum.Add(context.Background(), 0, attributes(opKey.String(op.String())).add...) // from 0: the first one is an increase
 	}
 	i := &o.meters
-	o.callback, err = meter.RegisterCallback(o.observe, i.waiting, i.held, i.longest, i.used, i.nodeUp, i.nodeQuarantine, i.clock)
+	o.callback, err = meter.RegisterCallback(o.observe, i.waiting, i.held, i.longest, i.used, i.nodeUp, i.nodeQuarantine, i.clock, i.timers)
 	return err
 }
 
@@ -125,6 +133,9 @@ func (o *Observer) observe(_ context.Context, to metric.Observer) error {
 		to.ObserveInt64(i.nodeQuarantine, number(h.Quarantined), with...)
 		if h.ClockKnown {
 			to.ObserveFloat64(i.clock, h.Clock.Seconds(), with...)
+		}
+		if h.Timers > 0 { // else it may be a node that has none
+			to.ObserveInt64(i.timers, h.Timers, with...)
 		}
 	}
 	return nil

@@ -17,6 +17,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
+	"github.com/redlatch/redlatch/internal/test/clockless"
+	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -163,5 +165,29 @@ func TestWrongNumberOfLabelsIsRefused(t *testing.T) {
 	var bad *redlatch.ConfigError
 	if _, err := redlatchotel.New(&redlatchotel.Options{MaxLabels: -1}); !errors.As(err, &bad) || bad.Field != "MaxLabels" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestTimersAreCounted has a caller be refused on a store without a clock.
+func TestTimersAreCounted(t *testing.T) {
+	observer, reader := newMetering(t, redlatchotel.Options{})
+	shelf := clockless.New(nil)
+	var locks [2]*redlatch.Client
+	for i := range locks {
+		client, err := redlatch.New([]redlatch.Node{casnode.New(clockless.Timed{Store: shelf.Open()}, nil)}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 10 * time.Second})
+		must(t, err)
+		t.Cleanup(func() { client.Close() })
+		locks[i] = client
+	}
+	defer observer.Watch(locks[1])()
+	_, err := locks[0].Lock(t.Context(), "job", nil)
+	must(t, err)
+	name := "redlatch.node.timers{node=" + locks[1].Nodes()[0].Node + "}"
+	if _, found := values(t, reader)[name]; found {
+		t.Error("there is a timer before anybody was refused")
+	}
+	locks[1].TryLock(t.Context(), "job", nil)
+	if n := values(t, reader)[name]; n != 1 {
+		t.Errorf("%v timers after one refusal", n)
 	}
 }

@@ -21,6 +21,7 @@ type Collector struct {
 	withoutQuorum, nodeFailed    *prometheus.CounterVec
 	waiting, held, used, longest *prometheus.Desc
 	up, quarantined, clock       *prometheus.Desc
+	timers                       *prometheus.Desc
 
 	labels *ongoing.Labels[series]
 	nodes  ongoing.Nodes
@@ -101,6 +102,7 @@ func (c *Collector) define(opts Options) {
 	c.up = gauge("redlatch_node_up", "Whether the node answered the last request.", "node")
 	c.quarantined = gauge("redlatch_node_quarantined", "Whether the node grants no locks because it may have forgotten some.", "node")
 	c.clock = gauge("redlatch_node_clock_offset_seconds", "How far the node's clock is ahead of the client's.", "node")
+	c.timers = prometheus.NewDesc("redlatch_node_timers_total", "Timers that were left on the node for callers that were refused.", []string{"node"}, opts.ConstLabels)
 }
 
 // series returns the series of a label. The losses begin at 0, so that the first
@@ -128,7 +130,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, v := range c.vectors() {
 		v.Describe(ch)
 	}
-	for _, d := range []*prometheus.Desc{c.waiting, c.held, c.longest, c.used, c.up, c.quarantined, c.clock} {
+	for _, d := range []*prometheus.Desc{c.waiting, c.held, c.longest, c.used, c.up, c.quarantined, c.clock, c.timers} {
 		ch <- d
 	}
 }
@@ -152,6 +154,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.quarantined, number(h.Quarantined), h.Node)
 		if h.ClockKnown {
 			gauge(c.clock, h.Clock.Seconds(), h.Node)
+		}
+		if h.Timers > 0 { // else it may be a node that has none
+			ch <- prometheus.MustNewConstMetric(c.timers, prometheus.CounterValue, float64(h.Timers), h.Node)
 		}
 	}
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/prom"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/clockless"
+	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -209,6 +211,30 @@ func TestWatchedNodesAreExported(t *testing.T) {
 	stop()
 	stopOther()
 	want(t, registry, map[string]float64{"node_up{cluster=a,node=memory:1}": math.NaN()})
+}
+
+// TestTimersAreCounted has a caller be refused on a store without a clock.
+func TestTimersAreCounted(t *testing.T) {
+	c, registry := newCollector(t, redlatchprom.Options{})
+	shelf := clockless.New(nil)
+	var locks [2]*redlatch.Client
+	for i := range locks {
+		client, err := redlatch.New([]redlatch.Node{casnode.New(clockless.Timed{Store: shelf.Open()}, nil)}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 10 * time.Second})
+		must(t, err)
+		t.Cleanup(func() { client.Close() })
+		locks[i] = client
+	}
+	defer c.Watch(locks[1])()
+	_, err := locks[0].Lock(t.Context(), "job", nil)
+	must(t, err)
+	name := "redlatch_node_timers_total{node=" + locks[1].Nodes()[0].Node + "}"
+	if _, found := values(t, registry)[name]; found {
+		t.Error("there is a timer before anybody was refused")
+	}
+	locks[1].TryLock(t.Context(), "job", nil)
+	if n := values(t, registry)[name]; n != 1 {
+		t.Errorf("%v timers after one refusal", n)
+	}
 }
 
 func TestTwoCollectorsOfOneClientDoNotMixTheirCounts(t *testing.T) {

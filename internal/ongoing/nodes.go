@@ -33,7 +33,7 @@ func (n *Nodes) Watch(client Source) (stop func()) {
 }
 
 // Health returns what is known about each node. Of a node that several clients
-// have it returns the worst: a gauge has one value.
+// have it returns the worst: a gauge has one value. Timers are those of all clients.
 func (n *Nodes) Health() []observe.NodeHealth {
 	n.mu.Lock()
 	clients := slices.Clone(n.clients)
@@ -59,6 +59,7 @@ func worse(a, b observe.NodeHealth) observe.NodeHealth {
 	if b.ClockKnown && (!a.ClockKnown || b.Clock.Abs() > a.Clock.Abs()) {
 		a.Clock, a.ClockKnown = b.Clock, true
 	}
+	a.Timers += b.Timers
 	return a
 }
 

@@ -92,11 +92,11 @@ func (n nodes) Nodes() []observe.NodeHealth { return n }
 
 func TestNodeOfTwoClientsIsAsTheWorseOneKnowsIt(t *testing.T) {
 	var all ongoing.Nodes
-	all.Watch(nodes{{Node: "a", Up: true, Clock: time.Second, ClockKnown: true}, {Node: "b", Up: true}})
-	stop := all.Watch(nodes{{Node: "a", Quarantined: true, Clock: -time.Minute, ClockKnown: true}, {Node: "c\xff", Up: true}})
+	all.Watch(nodes{{Node: "a", Up: true, Clock: time.Second, ClockKnown: true, Timers: 2}, {Node: "b", Up: true}})
+	stop := all.Watch(nodes{{Node: "a", Quarantined: true, Clock: -time.Minute, ClockKnown: true, Timers: 3}, {Node: "c\xff", Up: true}})
 	got := all.Health()
 	want := []observe.NodeHealth{
-		{Node: "a", Quarantined: true, Clock: -time.Minute, ClockKnown: true}, {Node: "b", Up: true}, {Node: "c\uFFFD", Up: true},
+		{Node: "a", Quarantined: true, Clock: -time.Minute, ClockKnown: true, Timers: 5}, {Node: "b", Up: true}, {Node: "c\uFFFD", Up: true},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v", got)

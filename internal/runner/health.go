@@ -24,6 +24,9 @@ func (m *Member) health() observe.NodeHealth {
 		ClockKnown: m.offsetKnown.Load(),
 		WrongClock: m.wrongClock.Load(),
 	}
+	if n, ok := m.node.(interface{ Timers() int64 }); ok {
+		h.Timers = n.Timers()
+	}
 	var why string
 	if why, h.Left, h.Quarantined = m.quarantine(); h.Quarantined {
 		h.Reason = node.ReasonText(why)
