@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
 )
 
 // host is a server, and its faults.
@@ -13,6 +16,10 @@ type host struct {
 	number int
 	server *Server
 	clock  *ticker
+	// shelf is the server of a node without a clock, and watch somebody who observes
+	// it from the beginning; nil for others.
+	shelf *clockless.Shelf
+	watch *casnode.Node
 
 	down   time.Duration // until when it does not answer at all
 	frozen time.Duration // until when it does nothing
@@ -30,7 +37,23 @@ func newHost(w *World, i int) *host {
 		}
 	}
 	h.server.broken = func(what string) { w.fail("%s", what) }
+	if i < w.plan.Observed {
+		h.shelf = clockless.New(clock.elapsed)
+		h.watch = casnode.New(h.shelf.Open(), &casnode.Options{Uptime: clock.elapsed})
+	}
 	return h
+}
+
+// holders returns those that have the name, or a part of it.
+func (h *host) holders(name string) []node.Holder {
+	if h.shelf == nil {
+		return h.server.holders(name)
+	}
+	l, err := h.watch.Look(context.Background(), name)
+	if err != nil {
+		panic(err)
+	}
+	return l.Holders
 }
 
 // schedule injects a fault when its time comes.

@@ -177,7 +177,7 @@ func (j *judge) downgraded(h *held, err error) {
 // lease is.
 func (w *World) having(h *held) (n int) {
 	for _, host := range w.hosts {
-		for _, holder := range host.server.holders(nameOf(h.name)) {
+		for _, holder := range host.holders(nameOf(h.name)) {
 			if c := w.ownerOf(holder.Value); c != nil && c.number == h.client && holder.Share == h.share {
 				n++
 				break

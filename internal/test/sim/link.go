@@ -166,10 +166,8 @@ func (l *link) send(req node.Request) *message {
 	w.mu.Lock()
 	gone := now < l.gone
 	m.cut = l.cut
-	if req.Value != "" && w.owners[req.Value] == nil {
-		w.owners[req.Value] = l.client
-	}
 	w.mu.Unlock()
+	l.own(req.Value)
 	switch {
 	case m.harm == neverSent, gone && m.by&1 == 0:
 		w.after(m.back, func() {
@@ -189,6 +187,15 @@ func (l *link) send(req node.Request) *message {
 		l.deliver(m, out+l.client.pausedFor(now))
 	}
 	return m
+}
+
+// own notes that a value is the client's.
+func (l *link) own(value string) {
+	l.w.locked(func() {
+		if value != "" && l.w.owners[value] == nil {
+			l.w.owners[value] = l.client
+		}
+	})
 }
 
 // await waits for the answer to a request.

@@ -68,6 +68,9 @@ type Plan struct {
 	// soon after.
 	Behind bool
 
+	// Observed is how many of the nodes, the first ones, have no clock.
+	Observed int
+
 	// Kinds say what is asked of each name.
 	Kinds []Kind
 

@@ -99,7 +99,9 @@ func newClient(w *World, i int) *client {
 	for _, h := range w.hosts {
 		l := &link{w: w, client: c, host: h, cut: make(chan struct{}), last: map[string]chan struct{}{}}
 		c.links = append(c.links, l)
-		if p.Guard {
+		if h.shelf != nil {
+			nodes = append(nodes, newObserved(l))
+		} else if p.Guard {
 			nodes = append(nodes, guardedLink{l})
 		} else {
 			nodes = append(nodes, l)
@@ -112,6 +114,8 @@ func newClient(w *World, i int) *client {
 	inside.SetClock(&opts, clock)
 	if p.Guard {
 		opts.Guard = redlatch.GuardOn
+	} else if p.Observed > 0 {
+		opts.Guard = redlatch.GuardOff
 	}
 	var err error
 	if c.Client, err = redlatch.New(nodes, &opts); err != nil {
@@ -272,7 +276,7 @@ func nameOf(n int) string { return "job" + strconv.Itoa(n) }
 func (w *World) eachHolder(f func(*host, node.Holder)) {
 	for _, h := range w.hosts {
 		for n := range w.plan.Names {
-			for _, holder := range h.server.holders(nameOf(n)) {
+			for _, holder := range h.holders(nameOf(n)) {
 				f(h, holder)
 			}
 		}
