@@ -105,16 +105,16 @@ func TestQuarantineWaitHasALimitOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestPostgresLineOfTheREADMEWorksAsPrinted runs it on a database that was never
+// TestPostgresLineOfTheDocumentationWorksAsPrinted runs it on a database that was never
 // used, with nothing changed but the address.
-func TestPostgresLineOfTheREADMEWorksAsPrinted(t *testing.T) {
+func TestPostgresLineOfTheDocumentationWorksAsPrinted(t *testing.T) {
 	t.Parallel()
 	server := servertest.OwnPostgreSQL(t)
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/get-started.md")
 	must(t, err)
-	line := regexp.MustCompile(`(?m)^redlatch run .*postgres://.*$`).FindString(string(readme))
+	line := regexp.MustCompile(`(?m)^redlatch run .*postgres://.*$`).FindString(string(page))
 	if line == "" {
-		t.Fatal("README.md has no line with PostgreSQL")
+		t.Fatal("docs/get-started.md has no line with PostgreSQL")
 	}
 	address := regexp.MustCompile(`postgres://\S+`)
 	line = address.ReplaceAllLiteralString(line, "'"+server.DSN()+"'")
