@@ -4,10 +4,10 @@ go 1.26.0
 
 require (
 	github.com/redlatch/redlatch v0.1.0
-	github.com/tus/tusd/v2 v2.9.2
+	github.com/tus/tusd/v2 v2.10.1
 )
 
 require (
-	golang.org/x/exp v0.0.0-20250106191152-7588d65b2ba8 // indirect
+	golang.org/x/exp v0.0.0-20260611194520-c48552f49976 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
