@@ -32,7 +32,7 @@ func TestAnOutageShowsWhatWasKnown(t *testing.T) {
 	if n := strings.Count(string(f.texts["notice"]), "unreachable since <time"); n != 3 {
 		t.Errorf("%d nodes are unreachable since some time: %s", n, f.texts["notice"])
 	}
-	if !strings.Contains(string(f.texts["notice"]), "the last expires at <time") {
+	if !strings.Contains(string(f.texts["notice"]), "the last expires at <time") || !strings.Contains(string(f.texts["notice"]), "The restart guard is off") {
 		t.Errorf("what it means for locks: %s", f.texts["notice"])
 	}
 	if list := f.list("locks"); !strings.Contains(list, `class="stale"`) || !strings.Contains(list, ">unknown<") || !strings.Contains(list, "/holder") {

@@ -72,7 +72,7 @@ func TestWithAllServersStoppedThePageIsNotLive(t *testing.T) {
 	}
 	until(t, ctx, "the outage", says("#notice", "0 of 3 nodes reachable; quorum is 2", "Locks are unavailable",
 		servers[0].URL()+" unreachable since ", servers[1].URL()+" unreachable since ", servers[2].URL()+" unreachable since ",
-		"as the nodes reported them at ", "No lock can be acquired or extended", "the last expires at "))
+		"as the nodes reported them at ", "No lock can be acquired or extended", "the last expires at ", "without its data is quarantined first"))
 	if live := eval[string](t, ctx, `document.querySelector("#live").innerText`); !strings.HasPrefix(live, "not live: as of ") {
 		t.Errorf("without a server the page is %q", live)
 	}
