@@ -12,15 +12,21 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file has requests that write without a read before it, to a Stamper. What
-// the node remembers may be wrong, and decides nothing: the write compares the row's
-// version, the marker's, the identity and the clock, and is refused if one of them
-// is not as remembered. So when it succeeds, all of it was true at that moment.
+// This file has requests that write without a read before it, to a Stamper or to a
+// store without a clock. What the node remembers may be wrong, and decides nothing:
+// the write compares the row's version, the marker's, the identity and the clock, if
+// there is one, and is refused if one of them is not as remembered. So when it
+// succeeds, all of it was true at that moment.
 //
-// The times in the row count from the clock of the write, not from a remembered
-// one: a row that expires before its holder believes so has a second holder. The
-// node does not know that clock, but only that it is in a span of time. So it
-// decides for the beginning of the span and for its end. If both give the same row,
+// On a store without a clock, what is remembered is as good as what a read would
+// return now: the row was written before now, so its times may count from now, and
+// those that this process has observed for longer end when they did. A row with
+// timers is not remembered: they end without a write.
+//
+// On a Stamper, the times in the row count from the clock of the write, not from a
+// remembered one: a row that expires before its holder believes so has a second
+// holder. The node does not know that clock, but only that it is in a span of time. So
+// it decides for the beginning of the span and for its end. If both give the same row,
 // with all times later by just the span, that row is right for every moment in
 // between, and the store adds by how much the write was later than the beginning.
 //
@@ -33,7 +39,9 @@ const (
 	// clockAge is after how long the store's clock is read again.
 	clockAge = time.Minute
 	// readFor is for how long a name is read first after its memory was wrong.
-	readFor = time.Second
+	// readForLong is for a store without a clock, where the members of a cluster
+	// agree on a write that is refused, too.
+	readFor, readForLong = time.Second, 10 * time.Second
 	// farFor is for how long all are, after a write came later than the span: the
 	// store is far away, or its clock was set.
 	farFor = 10 * time.Second
@@ -41,13 +49,14 @@ const (
 
 // memory is what the node remembers of a store.
 type memory struct {
-	store Stamper // nil if every write needs a read before it
+	store  Stamper              // nil if the store is none
+	uptime func() time.Duration // a monotonic clock
 
-	mu   sync.Mutex // guards all fields below
-	seen Snapshot   // of the last read: the marker, the identity and the clock
-	at   time.Time  // when it was read
+	mu   sync.Mutex    // guards all fields below
+	seen Snapshot      // of the last read: the marker, the identity and the clock
+	at   time.Duration // when it was read
 	rows map[string]lastWrite
-	far  time.Time // nothing is recalled before
+	far  time.Duration // nothing is recalled before
 	// unused says that the last name which was new to this node had no row. Then
 	// the next one will have none either.
 	unused bool
@@ -58,12 +67,12 @@ type memory struct {
 type lastWrite struct {
 	row Row
 	// notBefore is until when others write the row, as far as is known.
-	notBefore time.Time
+	notBefore time.Duration
 }
 
 // read notes what was read of a name.
 func (m *memory) read(name string, s Snapshot) {
-	if m.store == nil || s.by != nil {
+	if m.store == nil && s.by == nil {
 		return
 	}
 	m.mu.Lock()
@@ -73,32 +82,40 @@ func (m *memory) read(name string, s Snapshot) {
 		m.set(name, lastWrite{})
 	}
 	s.Row = Row{}
-	m.seen, m.at = s, time.Now()
+	m.seen, m.at = s, m.uptime()
 }
 
-// wrote notes a row that this node wrote.
-func (m *memory) wrote(row Row) {
-	if m.store == nil || row.Name == MarkerName || len(row.State) > mostState {
+// wrote notes a row that this node wrote. One that is timed has to be read.
+func (m *memory) wrote(row Row, timed bool) {
+	if row.Name == MarkerName {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !time.Now().Before(m.rows[row.Name].notBefore) {
-		m.set(row.Name, lastWrite{row: row})
+	if m.store == nil && m.seen.by == nil || m.uptime() < m.rows[row.Name].notBefore {
+		return
 	}
+	if timed || len(row.State) > mostState {
+		row.Version, row.State = "", nil
+	}
+	m.set(row.Name, lastWrite{row: row})
 }
 
-// wrong notes that a write from memory was refused: another one has written the row
-// since, or else it was late.
-func (m *memory) wrong(row, present Row) {
+// wrong notes that a write from memory was refused: it was late, or else another one
+// has written the row since.
+func (m *memory) wrong(row Row, late bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if row.Version == present.Version {
-		m.far = time.Now().Add(farFor)
+	if late {
+		m.far = m.uptime() + farFor
 		return
 	}
 	m.unused = m.unused && row.Version != ""
-	m.set(row.Name, lastWrite{notBefore: time.Now().Add(readFor)})
+	again := m.uptime() + readFor
+	if m.seen.by != nil {
+		again = m.uptime() + readForLong
+	}
+	m.set(row.Name, lastWrite{notBefore: again})
 }
 
 func (m *memory) set(name string, w lastWrite) {
@@ -112,18 +129,16 @@ func (m *memory) set(name string, w lastWrite) {
 // earliest that it may show. The next request for that name has to read, unless
 // this one writes.
 func (m *memory) recall(name string) (s Snapshot, ok bool) {
-	if m.store == nil {
-		return s, false
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	elapsed := time.Since(m.at)
+	now := m.uptime()
+	elapsed := now - m.at
 	last, known := m.rows[name]
-	if elapsed > clockAge || time.Now().Before(m.far) || known && last.row.Version == "" || !known && !m.unused {
+	if elapsed > clockAge || now < m.far || known && last.row.Version == "" || !known && !m.unused {
 		return s, false
 	}
 	m.set(name, lastWrite{})
-	s, s.Row = m.seen, last.row
+	s, s.Row, s.recalled = m.seen, last.row, true
 	s.Row.Name = name
 	s.Now = s.Now.Add((elapsed - elapsed/1000).Truncate(time.Microsecond)) // clocks differ in their rates
 	return s, true
@@ -137,32 +152,49 @@ func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot,
 	}
 	by := n.prepared.Load()
 	s, ok := n.memory.recall(req.Name)
-	if !ok || by == 0 {
+	if !ok || by == 0 || n.look(&s) != nil {
 		return present, reply, false, nil
 	}
-	reply, row, wakes, ok := n.decideAhead(s, req)
+	s.judgeBy(req)
+	d, ok := n.decideAhead(s, req)
 	if !ok {
 		return present, reply, false, nil
 	}
-	row.Version = crand.Text()
-	done, present, err = n.memory.store.SwapStamped(ctx, s, row, messages(row.Name, wakes))
-	if err != nil {
-		return Snapshot{}, reply, false, n.failed(by, err)
+	if s.by != nil {
+		if done, err = n.swap(ctx, s, d); !done {
+			n.memory.wrong(s.Row, false)
+		}
+	} else {
+		d.row.Version = crand.Text()
+		if done, present, err = n.memory.store.SwapStamped(ctx, s, *d.row, messages(req.Name, d.wakes)); err != nil {
+			return Snapshot{}, reply, false, n.failed(by, err)
+		}
+		if done {
+			n.memory.wrote(*d.row, false)
+		} else {
+			n.memory.read(req.Name, present)
+			n.memory.wrong(s.Row, s.Row.Version == present.Row.Version)
+		}
 	}
 	if done {
-		n.memory.wrote(row)
 		n.sweepSometimes(ctx, req.Name, s)
-	} else {
-		n.memory.read(req.Name, present)
-		n.memory.wrong(s.Row, present.Row)
 	}
-	return present, reply, done, nil
+	return present, d.reply, done, err
 }
 
-// decideAhead decides a request for every moment from s.Now to the end of the span.
-// It returns the row to write, with times that count from s.Now. It is not ok if the
-// moment matters, or if there is nothing to write: then only a read is sure.
-func (n *Node) decideAhead(s Snapshot, req node.Request) (reply node.Reply, row Row, wakes []node.Wake, ok bool) {
+// decideAhead decides a request for every moment from s.Now to the end of the span,
+// or for now if the store has no clock. The row to write has times that count from
+// s.Now. It is not ok if the moment matters, or if there is nothing to write: then
+// only a read is sure.
+func (n *Node) decideAhead(s Snapshot, req node.Request) (d decision, ok bool) {
+	if s.by != nil {
+		// The end of a quarantine is written after a read: see trust.
+		if _, err := s.marker(); err != nil || s.overdue {
+			return d, false
+		}
+		d, err := n.decide(s, req)
+		return d, err == nil && d.row != nil && d.timer == ""
+	}
 	later := s
 	later.Now = s.Now.Add(Span)
 	// The row may have been written up to a span later than the memory has it. So
@@ -170,19 +202,19 @@ func (n *Node) decideAhead(s Snapshot, req node.Request) (reply node.Reply, row 
 	e, err := s.Row.entry()
 	before := e.AppendTo(nil)
 	if e.Settle(later.Now); err != nil || !bytes.Equal(before, e.AppendTo(nil)) {
-		return reply, row, nil, false
+		return d, false
 	}
 	first, err := n.decide(s, req)
 	if err != nil || first.row == nil {
-		return reply, row, nil, false
+		return d, false
 	}
 	last, err := n.decide(later, req)
 	if err != nil || last.row == nil {
-		return reply, row, nil, false
+		return d, false
 	}
 	e, err = nodestate.DecodeEntry(last.row.State)
 	e.Move(-Span)
-	return first.reply, *first.row, first.wakes, err == nil && bytes.Equal(first.row.State, e.AppendTo(nil))
+	return first, err == nil && bytes.Equal(first.row.State, e.AppendTo(nil))
 }
 
 // stampSize is how many bytes a stamp has. The first is 0, which no state begins

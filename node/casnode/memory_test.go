@@ -156,7 +156,7 @@ func TestRowIsHeldForLongerThanItsWriterRemembers(t *testing.T) {
 				t.Fatalf("%v before a lock expires: %v, %v; want held", time.Until(expires), r.Status, err)
 			}
 			time.Sleep(10 * time.Millisecond)
-			n.memory.wrote(s.lastStamped) // as if nobody had asked
+			n.memory.wrote(s.lastStamped, false) // as if nobody had asked
 		}
 		grant(t, n, other)
 	})

@@ -70,6 +70,7 @@ func New(store Store, opts *Options) *Node {
 	}
 	n.memory.store, _ = store.(Stamper)
 	n.observer = newObserver(opts.Uptime)
+	n.memory.uptime = n.observer.uptime
 	n.timers, _ = store.(Timers)
 	return n
 }
@@ -344,8 +345,12 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, d decision) (bool, error
 	by := n.prepared.Load()
 	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))
 	if done {
-		n.memory.wrote(row)
+		n.memory.wrote(row, len(seen.Row.Timers) > 0 || d.timer != "")
 		if seen.by != nil {
+			if seen.recalled { // and it was right
+				seen.recalled = false
+				_, _ = seen.observed() // without the stamps of earlier rows
+			}
 			seen.by.wrote(row.Name, d.fresh)
 			n.dropTimers(ctx, seen, row)
 		}

@@ -126,7 +126,7 @@ func (s *Snapshot) observed() (e nodestate.Entry, err error) {
 		return e, errEmpty
 	}
 	how, seen := s.sight(&s.Row, s.since)
-	if err = e.DecodeSeen(s.Row.State, how); err == nil && !s.scanned {
+	if err = e.DecodeSeen(s.Row.State, how); err == nil && !s.scanned && !s.recalled {
 		s.by.remember(s.Row.Name, seen)
 	}
 	return e, err
@@ -147,7 +147,7 @@ func (s *Snapshot) marker() (m nodestate.Marker, err error) {
 		s.overdue = says > 0 && left <= 0
 		return left
 	}
-	if err = m.DecodeSeen(s.Marker.State, how); err == nil {
+	if err = m.DecodeSeen(s.Marker.State, how); err == nil && !s.recalled {
 		s.by.remember(MarkerName, seen)
 	}
 	return m, err

@@ -56,7 +56,10 @@ type Snapshot struct {
 	ahead   time.Duration // how far Now is ahead of the observer's clock
 	since   time.Duration // when its row was first seen as it is
 	scanned bool          // the row is from a Scan
-	overdue bool          // the marker's quarantine is over, and its row does not say so
+	// recalled says that it is from memory, and may be wrong: a sight of it must not
+	// replace that of a newer row.
+	recalled bool
+	overdue  bool // the marker's quarantine is over, and its row does not say so
 }
 
 // Store is a store that can compare and swap. Errors of Read and Scan say that

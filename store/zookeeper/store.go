@@ -245,8 +245,8 @@ func (s *store) stored(conn *zk.Conn, name string, z znode) (r stored, err error
 // mostPlaces is how many places are remembered.
 const mostPlaces = 1024
 
-// remember notes where a row was read, for the Swap that follows. To forget it costs a
-// reading.
+// remember notes where a row was read or written, for the Swap that follows. To forget
+// it costs a reading.
 func (s *store) remember(name string, p place) {
 	s.remembered.Lock()
 	defer s.remembered.Unlock()
@@ -320,6 +320,15 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row
 		}
 	}
 	done, err := s.multi(ctx, conn, ops, mail)
+	if done && row.Name != casnode.MarkerName {
+		// The next Swap may come without a Read. A znode that is written has the next
+		// version, and a new one has version 0.
+		p.row = stored{Row: row, book: names, at: p.row.at + 1}
+		if seen.Row.Version == "" {
+			p.row.at = 0
+		}
+		s.remember(row.Name, p)
+	}
 	if row.Name == c.row() {
 		c.swapped, c.refused = done, c.refused || !done
 	}
