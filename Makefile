@@ -78,7 +78,7 @@ cross: ## build library and commands for every platform
 	done
 
 .PHONY: bench
-bench: deps ## redlatch beside its peers on real servers, some 13 minutes, into docs/testing/bench; BENCH='-only CELL', 'redis', 'databases', 'capacity'
+bench: deps ## redlatch beside its peers on real servers, some 14 minutes, into docs/testing/bench; BENCH='-only CELL', 'redis', 'databases', 'consensus', 'capacity'
 	cd test/bench && $(GO) run . $(BENCH)
 
 .PHONY: interop

@@ -7,6 +7,7 @@ require (
 	github.com/bsm/redislock v0.10.0
 	github.com/go-redsync/redsync/v4 v4.18.0
 	github.com/go-sql-driver/mysql v1.10.0
+	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.10.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
@@ -16,6 +17,8 @@ require (
 	github.com/redlatch/redlatch v0.1.0
 	github.com/redlatch/redlatch/adapters/otel v0.1.0
 	github.com/redlatch/redlatch/adapters/prom v0.1.0
+	github.com/redlatch/redlatch/store/etcd v0.1.0
+	github.com/redlatch/redlatch/store/zookeeper v0.1.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
 	go.opentelemetry.io/otel/metric v1.47.0

@@ -29,7 +29,7 @@ func TestEveryCellCanBeRunByItsID(t *testing.T) {
 	if plan, err := choose(nil, "contended/16/1ms/5/.*"); err != nil || len(plan) != 1 || len(plan[0].cells) < 4 {
 		t.Errorf("by an expression: %v, %v", plan, err)
 	}
-	if plan, err := choose(nil, ""); err != nil || len(plan) != 2 {
+	if plan, err := choose(nil, ""); err != nil || len(plan) != 3 {
 		t.Errorf("without a page: %d pages, %v; want those that have a file", len(plan), err)
 	}
 }
@@ -100,6 +100,11 @@ func TestComparedContendersAreMeasuredInTurns(t *testing.T) {
 		}
 		if strings.HasPrefix(b[0].ID, "contended") && len(b) < 8 {
 			t.Errorf("only %d contenders in %s", len(b), b[0].CellID())
+		}
+	}
+	for _, b := range measure.Batches(consensus.Cells()) {
+		if len(b) < 2 || b[0].Rounds < 5 {
+			t.Errorf("%d contenders and %d rounds of %s", len(b), b[0].Rounds, b[0].CellID())
 		}
 	}
 	for _, b := range measure.Batches(databases.Cells()) {

@@ -25,6 +25,25 @@ var databases = report.Page{
 		"The servers do not sync to disk, so the disk is in none of the numbers. Server CPU is that of all processes of the server.",
 }
 
+const onEtcd, onZooKeeper = "redlatch-etcd etcd", "redlatch-zookeeper zk-lock"
+
+var consensus = report.Page{
+	Key: "consensus", File: "../../docs/testing/bench/consensus.md", Title: "Locks on etcd and ZooKeeper, redlatch beside their own",
+	Programs: [][2]string{{"etcd", ", three members, defaults"}, {"zookeeper", ", three servers, `forceSync=yes` as is the default"}},
+	Modules:  []string{"go.etcd.io/etcd/client/v3", "github.com/go-zookeeper/zk"},
+	Tables: []report.Table{
+		{Heading: "## Uncontended pair", Columns: "pair pair-p99 pair-max pairs writes commands client server", Contenders: keys(onEtcd, onZooKeeper), Nodes: []int{server.Members},
+			Situations: []measure.Situation{{ID: "pair", Rounds: 10, For: 500 * time.Millisecond, Warm: 500 * time.Millisecond}},
+			Text:       "One goroutine locks and releases; the contenders of a cluster take turns of half a second."},
+		{Heading: "## Contended: 16 processes, 1 ms held", Columns: "hand-overs least most rate over over-p99 wait wait-p99 wait-max jain never writes commands client server", Contenders: keys(onEtcd, onZooKeeper), Nodes: []int{server.Members},
+			Situations: []measure.Situation{{ID: "contended/16/1ms", Work: measure.Processes, Turns: true, Count: 16, Held: time.Millisecond,
+				Rounds: 5, For: 3 * time.Second, Warm: time.Second, Settle: 500 * time.Millisecond}},
+			Text: "Contenders take turns, each on a cluster of its own. " + contendedText},
+	},
+	End: "Writes are what the cluster agreed on and wrote to its disks: with etcd entries of the log, with ZooKeeper transactions; refused ones count, and so does what keeps sessions. " +
+		"Commands are gRPC messages or packets from clients, keep-alives and pings included; what members say to each other is not. Server CPU is that of all members.",
+}
+
 const keepText = "One process takes them, keeps them alive and releases them, and does nothing else. The times of scripts are by the server's own clock. " +
 	"A read is one call of read(2): several requests may come in one. So may a script be for several requests: its time is then that of all of them."
 

@@ -17,7 +17,7 @@ import (
 // program writes, with its own words.
 var otherPhrases = []string{
 	"CHANGELOG.md", "docs/testing/interop.md",
-	"docs/testing/bench/README.md", "docs/testing/bench/databases.md",
+	"docs/testing/bench/README.md", "docs/testing/bench/databases.md", "docs/testing/bench/consensus.md",
 }
 
 // TestDocumentationHasNoPhraseToTranslate checks what the documentation says in

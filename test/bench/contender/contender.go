@@ -111,7 +111,7 @@ func (c *Contender) Sent(commands map[string]int64) int64 {
 }
 
 // All are all contenders.
-var All = slices.Concat(onRedis, onDatabases, capacity)
+var All = slices.Concat(onRedis, onDatabases, onConsensus, capacity)
 
 // Find returns the contenders with the given keys, separated by spaces.
 func Find(keys string) ([]*Contender, error) {
@@ -158,7 +158,7 @@ var onRedis = []*Contender{
 	{Key: "rueidislock", Title: "rueidislock", Group: Peer, Server: server.RedisKind, Fixed: 1,
 		Note: "one server or one cluster only: its majority is of keys in one place, not of independent servers; `KeyMajority: 1` and `NoLoopTracking` as its README advises for one server; `TryNextAfter` 250 ms, the time that redlatch too gives a server, since with its default of 20 ms it hangs on a crowded machine",
 		Open: openRueidislock},
-	{Key: "etcd", Title: "etcd concurrency", Group: Peer, Server: server.EtcdKind, Fixed: server.EtcdMembers,
+	{Key: "etcd", Title: "etcd concurrency", Group: Peer, Server: server.EtcdKind, Fixed: server.Members,
 		Note: "client v3 on a three-member etcd on the same machine, which writes to disk before it answers and agrees on every write: a stronger store than any Redis here; one session for each contender in contended cells, one for the process elsewhere",
 		Open: openEtcd},
 	{Key: "floor-plain", Title: "floor: SET NX PX, compare and delete", Group: Floor, Server: server.RedisKind, Direct: []string{"set"},
@@ -167,6 +167,20 @@ var onRedis = []*Contender{
 	{Key: "floor-scripts", Title: "floor: two empty scripts", Group: Floor, Server: server.RedisKind,
 		Note: "the same with two scripts that do nothing",
 		Open: openFloor("return 1", false)},
+}
+
+// onConsensus are the contenders on a cluster that agrees on every write, with the
+// one on etcd above.
+var onConsensus = []*Contender{
+	{Key: "redlatch-etcd", Title: "redlatch on etcd", Server: server.EtcdKind, Fixed: server.Members,
+		Note: "`etcd.Open`, zero options but the TTL: lease, token, queue in order, wakes by a watch",
+		Open: openRedlatch(overEtcd, plain)},
+	{Key: "redlatch-zookeeper", Title: "redlatch on ZooKeeper", Server: server.ZooKeeper, Fixed: server.Members,
+		Note: "`zookeeper.Open`, zero options but the TTL: lease, token, queue in order, wakes by an inbox",
+		Open: openRedlatch(overZooKeeper, plain)},
+	{Key: "zk-lock", Title: "go-zookeeper's Lock", Group: Peer, Server: server.ZooKeeper, Fixed: server.Members,
+		Note: "`zk.Lock`, the classic recipe of ordered znodes, with the TTL as the timeout of its session: no token, and no notice to a holder whose session has ended; it heeds no context",
+		Open: openZKLock},
 }
 
 // capacity is redlatch with settings of its own.

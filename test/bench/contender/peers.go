@@ -3,9 +3,12 @@ package contender
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"time"
 
 	"github.com/bsm/redislock"
+	"github.com/go-zookeeper/zk"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
@@ -113,5 +116,26 @@ func etcdSession(c *clientv3.Client) (*Locker, error) {
 			}, nil
 		},
 		Close: func() { session.Close() },
+	}, nil
+}
+
+func openZKLock(_ context.Context, addresses []string) (*Locker, error) {
+	conn, _, err := zk.Connect(addresses, TTL, zk.WithLogger(log.New(io.Discard, "", 0)))
+	if err != nil {
+		return nil, err
+	}
+	return &Locker{
+		// It heeds no context. At the end of a measurement all get the lock once more.
+		Lock: func(ctx context.Context, name string) (Release, error) {
+			l := zk.NewLock(conn, "/"+name, zk.WorldACL(zk.PermAll))
+			if err := l.Lock(); err != nil {
+				return nil, err
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, errors.Join(err, l.Unlock())
+			}
+			return func(context.Context) error { return l.Unlock() }, nil
+		},
+		Close: conn.Close,
 	}, nil
 }

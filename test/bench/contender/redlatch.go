@@ -3,14 +3,17 @@ package contender
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/store/etcd"
 	"github.com/redlatch/redlatch/store/mysql"
 	"github.com/redlatch/redlatch/store/postgres"
 	"github.com/redlatch/redlatch/store/redis/direct"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
+	"github.com/redlatch/redlatch/store/zookeeper"
 	"github.com/redlatch/redlatch/test/bench/server"
 )
 
@@ -37,6 +40,16 @@ func overPostgres(addresses []string) ([]redlatch.Node, error) {
 
 func overMariaDB(addresses []string) ([]redlatch.Node, error) {
 	n, err := mysql.Open("mysql://root@"+addresses[0]+"/test", nil)
+	return []redlatch.Node{n}, err
+}
+
+func overEtcd(addresses []string) ([]redlatch.Node, error) {
+	n, err := etcd.Open("etcd://"+strings.Join(addresses, "+"), nil)
+	return []redlatch.Node{n}, err
+}
+
+func overZooKeeper(addresses []string) ([]redlatch.Node, error) {
+	n, err := zookeeper.Open("zookeeper://"+strings.Join(addresses, "+"), nil)
 	return []redlatch.Node{n}, err
 }
 
@@ -100,15 +113,15 @@ func openUnwaited(_ context.Context, addresses []string) (*Locker, error) {
 
 // Prepare declares new servers to be new, as an operator does once: the
 // restart guard would quarantine them at first otherwise. A single Redis server
-// is not guarded by default, and is left alone unless guard is set; so are stores
-// that redlatch does not use.
+// is not guarded by default, and is left alone unless guard is set.
 func Prepare(ctx context.Context, kind server.Kind, addresses []string, guard bool) error {
-	nodes := map[server.Kind]dial{server.RedisKind: overSockets, server.Postgres: overPostgres, server.MariaDB: overMariaDB}[kind]
+	nodes := map[server.Kind]dial{server.RedisKind: overSockets, server.Postgres: overPostgres, server.MariaDB: overMariaDB,
+		server.EtcdKind: overEtcd, server.ZooKeeper: overZooKeeper}[kind]
 	options := plain()
 	if guard {
 		options = guarded()
 	}
-	if nodes == nil || kind == server.RedisKind && !guard && len(addresses) < 2 {
+	if kind == server.RedisKind && !guard && len(addresses) < 2 {
 		return nil
 	}
 	c, err := newRedlatch(nodes, options, addresses)

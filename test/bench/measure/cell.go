@@ -137,6 +137,8 @@ type Result struct {
 	Allocs               float64
 	// PerHandOver is the commands of each hand-over.
 	PerHandOver float64
+	// Writes is what a cluster agreed on for each pair or acquisition.
+	Writes float64
 
 	Kept   Kept
 	Freeze Freezing

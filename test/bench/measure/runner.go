@@ -220,7 +220,7 @@ func newName() string { return fmt.Sprintf("bench/%06d", names.Add(1)) }
 // sum sums up the rounds. It returns an error if two contenders had the lock at
 // once.
 func (e *entrant) sum() error {
-	var done, sent, micros, handed float64
+	var done, sent, micros, handed, writes float64
 	var client, server time.Duration
 	var pairs, waits, holds, handOvers []time.Duration
 	shares, overlaps, first := make([]int, e.Count), 0, ""
@@ -241,6 +241,7 @@ func (e *entrant) sum() error {
 		done, handed = done+r.done, handed+float64(len(over))
 		sent, micros = sent+float64(e.Sent(r.server.Commands)), micros+float64(e.Sent(r.server.Micros))
 		client, server = client+r.clientCPU, server+r.server.CPU
+		writes += float64(r.server.Writes)
 		e.Allocs += r.allocs
 	}
 	e.Pair, e.Wait = stats.Summarize(pairs), stats.Summarize(waits)
@@ -252,7 +253,7 @@ func (e *entrant) sum() error {
 		}
 	}
 	if done > 0 {
-		e.Commands, e.Allocs = sent/done, e.Allocs/done
+		e.Commands, e.Writes, e.Allocs = sent/done, writes/done, e.Allocs/done
 		e.ClientCPU, e.ServerCPU = time.Duration(float64(client)/done), time.Duration(float64(server)/done)
 		e.OnServer = time.Duration(1000 * micros / done)
 	}

@@ -72,6 +72,7 @@ var figures = map[string]figure{
 	"never":         one("never served", Count, func(x *measure.Result) float64 { return float64(x.Never) }),
 	"commands":      one("commands", Digits, func(x *measure.Result) float64 { return x.Commands }),
 	"per-over":      one("commands a hand-over", Digits, func(x *measure.Result) float64 { return x.PerHandOver }),
+	"writes":        one("writes of the cluster", Digits, func(x *measure.Result) float64 { return x.Writes }),
 	"client":        long("client CPU", func(x *measure.Result) time.Duration { return x.ClientCPU }),
 	"server":        long("server CPU", func(x *measure.Result) time.Duration { return x.ServerCPU }),
 	"on-server":     long("on the server", func(x *measure.Result) time.Duration { return x.OnServer }),

@@ -58,7 +58,7 @@ func (t Table) Cells() []measure.Cell {
 	}
 	var cells []measure.Cell
 	for _, s := range t.Situations {
-		for _, n := range slices.Compact(append(slices.Clone(nodes), server.EtcdMembers)) {
+		for _, n := range slices.Compact(append(slices.Clone(nodes), server.Members)) {
 			for _, c := range list {
 				if c.Fixed == n || c.Fixed == 0 && slices.Contains(nodes, n) {
 					cells = append(cells, measure.Cell{Situation: s, Nodes: n, Contender: c})

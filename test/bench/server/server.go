@@ -26,6 +26,7 @@ const (
 	EtcdKind  Kind = "etcd"
 	Postgres  Kind = "postgres"
 	MariaDB   Kind = "mariadb"
+	ZooKeeper Kind = "zookeeper"
 )
 
 // A Backend is the servers that a contender keeps its locks on.
@@ -41,8 +42,8 @@ type Backend interface {
 // Start starts n servers of a kind, behind a network if it has links.
 func Start(ctx context.Context, k Kind, n int, network Network) (Backend, error) {
 	switch k {
-	case EtcdKind:
-		return startEtcd(n)
+	case EtcdKind, ZooKeeper:
+		return startCluster(k, n)
 	case Postgres:
 		return startPostgres()
 	case MariaDB:
@@ -69,6 +70,9 @@ type Sample struct {
 	Micros map[string]int64
 	Reads  float64
 	Memory float64
+	// Writes is what a cluster has agreed on, each with its disks: requests that
+	// write, refused ones included.
+	Writes int64
 }
 
 // Sub returns what was counted between an earlier sample and this one, without
@@ -77,7 +81,7 @@ func (s Sample) Sub(earlier Sample) Sample {
 	d := Sample{
 		Begun: earlier.At, At: s.Begun, CPU: s.CPU - earlier.atEnd,
 		Commands: less(s.Commands, earlier.Commands), Micros: less(s.Micros, earlier.Micros),
-		Reads: s.Reads - earlier.Reads, Memory: s.Memory - earlier.Memory,
+		Reads: s.Reads - earlier.Reads, Memory: s.Memory - earlier.Memory, Writes: s.Writes - earlier.Writes,
 	}
 	return d
 }
@@ -100,6 +104,11 @@ func (s Sample) PerScript() time.Duration {
 // Version returns the version of an installed server; "" if there is none.
 func Version(program string) string {
 	out, err := exec.Command(program, "--version").Output()
+	if program == string(ZooKeeper) { // a file of Debian's has it in its name
+		var names []string
+		names, err = filepath.Glob("/usr/share/java/zookeeper-[0-9]*.jar")
+		out = []byte(strings.Join(names, " "))
+	}
 	if err != nil {
 		return ""
 	}

@@ -1,0 +1,206 @@
+//go:build unix
+
+package contender_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/zap"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/store/etcd"
+	"github.com/redlatch/redlatch/store/zookeeper"
+	"github.com/redlatch/redlatch/test/bench/clock"
+	"github.com/redlatch/redlatch/test/bench/contender"
+	"github.com/redlatch/redlatch/test/bench/process"
+	"github.com/redlatch/redlatch/test/bench/server"
+)
+
+// This file stages the history that breaks a lock without a token. A process has the
+// lock, and looks whether it still has. Then it is stopped, for longer than its session
+// or lease lasts. Another process gets the lock, and writes. The first one goes on, and
+// what it was about to write comes late.
+
+const lateTTL = 5 * time.Second // a busy machine keeps it alive
+
+// holders take the lock "job". They return its token, 0 if it has none, and what says
+// whether the process still has it.
+var holders = map[string]func(address string) (token redlatch.Token, holds func() bool, err error){
+	"etcd": func(address string) (redlatch.Token, func() bool, error) {
+		c, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, Logger: zap.NewNop()})
+		if err != nil {
+			return 0, nil, err
+		}
+		s, err := concurrency.NewSession(c, concurrency.WithTTL(int(lateTTL.Seconds())))
+		if err != nil {
+			return 0, nil, err
+		}
+		return 0, func() bool { return s.Ctx().Err() == nil }, concurrency.NewMutex(s, "job").Lock(context.Background())
+	},
+	"zk-lock": func(address string) (redlatch.Token, func() bool, error) {
+		c, _, err := zk.Connect([]string{address}, lateTTL, zk.WithLogger(log.New(io.Discard, "", 0)))
+		if err != nil {
+			return 0, nil, err
+		}
+		return 0, func() bool { return c.State() == zk.StateHasSession }, zk.NewLock(c, "/job", zk.WorldACL(zk.PermAll)).Lock()
+	},
+	"redlatch-etcd": func(address string) (redlatch.Token, func() bool, error) {
+		n, err := etcd.Open("etcd://"+address, nil)
+		return lease(n, err)
+	},
+	"redlatch-zookeeper": func(address string) (redlatch.Token, func() bool, error) {
+		n, err := zookeeper.Open("zookeeper://"+address, nil)
+		return lease(n, err)
+	},
+}
+
+func lease(n redlatch.Node, err error) (redlatch.Token, func() bool, error) {
+	if err != nil {
+		return 0, nil, err
+	}
+	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{TTL: lateTTL})
+	if err != nil {
+		return 0, nil, err
+	}
+	l, err := c.Lock(context.Background(), "job", nil)
+	for tries := 1; err != nil && tries < 20; tries++ { // the machine is busy
+		l, err = c.Lock(context.Background(), "job", nil)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	return l.Token(), func() bool { return l.Err() == nil }, nil
+}
+
+// report is what a holder does: it looks, works, and writes with its token, until it
+// knows that it has lost the lock.
+type report struct {
+	Did   string // "looked", "wrote" or "lost"
+	Token int64
+	At    int64
+}
+
+// TestMain lets the program of the tests be a holder.
+func TestMain(m *testing.M) {
+	if key, address := os.Getenv("HOLDER"), os.Getenv("HOLDER_ADDRESS"); key != "" {
+		if err := hold(key, address); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func hold(key, address string) error {
+	token, holds, err := holders[key](address)
+	if err != nil {
+		return err
+	}
+	say := func(did string) { fmt.Printf(`{"Did":%q,"Token":%d,"At":%d}`+"\n", did, token, clock.Now()) }
+	for holds() {
+		say("looked")
+		time.Sleep(200 * time.Millisecond)
+		say("wrote")
+	}
+	say("lost")
+	return nil
+}
+
+// holder is a process that has had the lock.
+type holder struct {
+	*process.Process
+	t *testing.T
+}
+
+func startHolder(t *testing.T, key, address string) (h holder, signal func(syscall.Signal)) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "HOLDER="+key, "HOLDER_ADDRESS="+address)
+	p, err := process.Start(cmd, "", &report{})
+	check.Must(t, err)
+	t.Cleanup(p.Stop)
+	return holder{p, t}, func(s syscall.Signal) { check.Must(t, cmd.Process.Signal(s)) }
+}
+
+// next returns the next report after a moment that says one of these.
+func (h holder) next(after int64, dids ...string) (r report) {
+	h.t.Helper()
+	for {
+		if err := h.Decode(&r); err != nil {
+			h.t.Fatal(h.Explain(err))
+		}
+		for _, did := range dids {
+			if r.Did == did && r.At > after {
+				return r
+			}
+		}
+	}
+}
+
+func TestLateWriteOfAProcessThatWasStopped(t *testing.T) {
+	for key := range holders {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			kind := find(t, key).Server
+			var address string
+			if kind == server.EtcdKind {
+				address = servertest.OwnEtcd(t).Addr()
+			} else {
+				address = servertest.OwnZooKeeper(t, 1, "tickTime=500")[0].Addr()
+			}
+			check.Must(t, contender.Prepare(t.Context(), kind, []string{address}, false))
+			for try := 1; ; try++ {
+				if late(t, key, address) {
+					return
+				}
+				if try == 10 {
+					t.Fatal("the process was never stopped between its look and its write")
+				}
+			}
+		})
+	}
+}
+
+// late stages the history once. It returns false if the first process was not stopped
+// between its look and its write, or if the second has lost the lock meanwhile.
+func late(t *testing.T, key, address string) bool {
+	first, signal := startHolder(t, key, address)
+	if first.next(0, "looked", "lost").Did == "lost" {
+		return false
+	}
+	signal(syscall.SIGSTOP)
+	second, end := startHolder(t, key, address)
+	defer end(syscall.SIGKILL)
+	highest := second.next(0, "wrote") // it does once, in any case
+	thawed := clock.Now()
+	signal(syscall.SIGCONT)
+	write := first.next(highest.At, "wrote", "lost")
+	if write.Did == "lost" {
+		return false
+	}
+	if second.next(write.At, "looked", "lost").Did == "lost" {
+		return false // it must have the lock all the time
+	}
+	lost := first.next(0, "lost")
+	accepted := write.Token == 0 || write.Token > highest.Token
+	t.Logf("the first holder wrote beside the second, token %d after %d, accepted: %v; it knew %v after it went on",
+		write.Token, highest.Token, accepted, time.Duration(lost.At-thawed).Round(time.Millisecond))
+	if ours := find(t, key).Group == contender.Ours; accepted == ours {
+		t.Errorf("the late write is accepted: %v", accepted)
+	}
+	return true
+}
