@@ -152,17 +152,17 @@ func (h holder) next(after int64, dids ...string) (r report) {
 }
 
 func TestLateWriteOfAProcessThatWasStopped(t *testing.T) {
+	addresses := map[server.Kind]string{
+		server.EtcdKind:  servertest.OwnEtcd(t).Addr(),
+		server.ZooKeeper: servertest.OwnZooKeeper(t, 1, "tickTime=500")[0].Addr(),
+	}
+	for kind, address := range addresses {
+		check.Must(t, contender.Prepare(t.Context(), kind, []string{address}, false))
+	}
 	for key := range holders {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
-			kind := find(t, key).Server
-			var address string
-			if kind == server.EtcdKind {
-				address = servertest.OwnEtcd(t).Addr()
-			} else {
-				address = servertest.OwnZooKeeper(t, 1, "tickTime=500")[0].Addr()
-			}
-			check.Must(t, contender.Prepare(t.Context(), kind, []string{address}, false))
+			address := addresses[find(t, key).Server]
 			for try := 1; ; try++ {
 				if late(t, key, address) {
 					return

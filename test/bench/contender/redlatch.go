@@ -33,24 +33,19 @@ func over(open func(addresses ...string) ([]redlatch.Node, error)) dial {
 	}
 }
 
-func overPostgres(addresses []string) ([]redlatch.Node, error) {
-	n, err := postgres.Open(postgresURL(addresses[0]), nil)
-	return []redlatch.Node{n}, err
-}
+var (
+	overPostgres  = single(postgres.Open, func(a []string) string { return postgresURL(a[0]) })
+	overMariaDB   = single(mysql.Open, func(a []string) string { return "mysql://root@" + a[0] + "/test" })
+	overEtcd      = single(etcd.Open, func(a []string) string { return "etcd://" + strings.Join(a, "+") })
+	overZooKeeper = single(zookeeper.Open, func(a []string) string { return "zookeeper://" + strings.Join(a, "+") })
+)
 
-func overMariaDB(addresses []string) ([]redlatch.Node, error) {
-	n, err := mysql.Open("mysql://root@"+addresses[0]+"/test", nil)
-	return []redlatch.Node{n}, err
-}
-
-func overEtcd(addresses []string) ([]redlatch.Node, error) {
-	n, err := etcd.Open("etcd://"+strings.Join(addresses, "+"), nil)
-	return []redlatch.Node{n}, err
-}
-
-func overZooKeeper(addresses []string) ([]redlatch.Node, error) {
-	n, err := zookeeper.Open("zookeeper://"+strings.Join(addresses, "+"), nil)
-	return []redlatch.Node{n}, err
+// single is a store whose servers, however many, are one node.
+func single[N redlatch.Node, O any](open func(url string, options *O) (N, error), url func(addresses []string) string) dial {
+	return func(addresses []string) ([]redlatch.Node, error) {
+		n, err := open(url(addresses), nil)
+		return []redlatch.Node{n}, err
+	}
 }
 
 func plain() redlatch.Options { return redlatch.Options{TTL: TTL} }
