@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
-	"github.com/redlatch/redlatch"
 	"log"
+
+	"github.com/redlatch/redlatch"
 )
 
 func main() {
