@@ -121,9 +121,9 @@ func TestMemoryJudgesTokensByTheClockOfTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &counted{Timed: clockless.Timed{Store: clockless.New(nil).Open()}}
 		n := casnode.New(s, &casnode.Options{Poll: true})
-		for range 5 {
+		for i := range 5 { // new names, which have no fence
 			clock := time.Now().Add(3 * time.Hour)
-			req := node.Request{Name: "job", Value: "ours", TTL: time.Minute, Clock: clock, Token: node.Token(clock.UnixMicro()), Window: time.Hour, Retention: 4 * time.Hour}
+			req := node.Request{Name: fmt.Sprint("job ", i), Value: "ours", TTL: time.Minute, Clock: clock, Token: node.Token(clock.UnixMicro()), Window: time.Hour, Retention: 4 * time.Hour}
 			for _, req.Op = range []node.Op{node.OpAcquire, node.OpRelease} {
 				if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
 					t.Fatalf("%v: %v, %v", req.Op, r.Status, err)
