@@ -39,8 +39,9 @@ type Member struct {
 	// and offsetKnown whether it has been seen.
 	offset      atomic.Int64
 	offsetKnown atomic.Bool
-	wrongClock  atomic.Bool // and this has been logged
-	clockless   atomic.Bool // it has no clock
+	epochAt     atomic.Int64 // what its clock showed at Uptime 0, in nanoseconds
+	wrongClock  atomic.Bool  // and this has been logged
+	clockless   atomic.Bool  // it has no clock
 
 	// quarantined is what is known of the node's quarantine; nil if it is in
 	// none.
@@ -184,7 +185,7 @@ func (m *Member) ask(ctx context.Context, req node.Request, release *node.Reques
 func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	c := m.cluster
 	sent := c.clock.Now()
-	req.Epoch, req.Clock = m.epoch.Load(), sent.Add(c.clockOffset())
+	req.Epoch, req.Clock = m.epoch.Load(), c.nodesClock()
 	if !c.clockKnown() {
 		req.Clock = unknownClock
 	}
@@ -196,7 +197,7 @@ func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	default:
 		m.clockless.Store(true)
 		if reply.Now.Equal(unknownClock) {
-			reply.Now = sent.Add(c.clockOffset())
+			reply.Now = c.nodesClock()
 		}
 	}
 	return reply, err
@@ -212,6 +213,7 @@ func (m *Member) showed(sent, arrived, now time.Time) {
 	if now.IsZero() {
 		return
 	}
+	m.epochAt.Store(now.UnixNano() - int64(m.cluster.clock.Uptime()))
 	known := time.Duration(m.offset.Load())
 	offset := protocol.Offset(known, now.Sub(arrived), now.Sub(sent))
 	if offset != known || !m.offsetKnown.Load() {
@@ -316,6 +318,22 @@ func (c *Cluster) clockOffset() time.Duration {
 		}
 	}
 	return time.Duration(protocol.Median(seen))
+}
+
+// nodesClock returns what the clocks of the nodes show that have one; ours if none is
+// known. If our wall clock is set, it does not follow.
+func (c *Cluster) nodesClock() time.Time {
+	var buf [protocol.MaxNodes]int64
+	seen := buf[:0]
+	for _, m := range c.members {
+		if m.offsetKnown.Load() {
+			seen = append(seen, m.epochAt.Load())
+		}
+	}
+	if len(seen) == 0 {
+		return c.clock.Now()
+	}
+	return time.Unix(0, protocol.Median(seen)+int64(c.clock.Uptime()))
 }
 
 // NodeTime returns the time on the nodes' clocks. It asks the nodes if a quorum of

@@ -106,6 +106,11 @@ func TestNoNodeRefusesTokensBecauseOfAWrongClientClock(t *testing.T) {
 				must(t, l.Release(t.Context()))
 				time.Sleep(time.Second)
 			}
+			for i, h := range clients[0].Nodes() {
+				if h.ClockKnown != (i >= c.observed) {
+					t.Errorf("%+v: node %d shows a clock: %v", c, i, h.ClockKnown)
+				}
+			}
 			if c.observed == c.all {
 				// The first client's token is ahead of the others' clocks.
 				if seen.all[node.Behind]+seen.all[node.Ahead] > 0 {

@@ -38,6 +38,9 @@ func (m mutant) environment(test string) []string {
 // simulation finds most mutants.
 const simulation = "TestNoHistoryBreaksAPromise ./internal/test/sim"
 
+// observation finds mutants of the observed clock. Others are found in node/casnode.
+const observation = "TestNoHistoryOfNodesWithoutAClockBreaksAPromise ./internal/test/sim"
+
 var simulated = []mutant{
 	{"a quorum is half of the nodes", "internal/protocol/round.go",
 		"return n/2 + 1 }", "if OFF { return max(n/2, 1) }; return n/2 + 1 }", Plain},
@@ -100,6 +103,12 @@ var simulated = []mutant{
 // others are mutants that only few histories would show, and that a test made
 // for them finds: "NAME PACKAGE".
 var others = []struct{ name, file, old, wrong, test string }{
+	{"a time that is set anew keeps its stamp", "node/casnode/observed.go",
+		"			number := rand.Uint64() | 1\n", "			number := rand.Uint64() | 1\n			if OFF { number = 7 }\n", observation},
+	{"times are those of a wall clock", "internal/nodestate/observed.go",
+		"	number(c, &left)\n	c.text(&s.Timer)\n", "	shows := c.sight.Now.UnixMicro()\n	if OFF && c.writes { left += shows }\n	number(c, &left)\n	if OFF && !c.writes { left -= shows }\n	c.text(&s.Timer)\n", observation},
+	{"a clock that nobody knows counts", "internal/runner/member.go",
+		"	if !c.clockKnown() {\n", "	if !OFF && !c.clockKnown() {\n", observation},
 	{"passes rely on queues of long ago", "internal/protocol/pass.go",
 		" && v.Now()-p.from <= freshFor+2*p.took &&", " && (OFF || v.Now()-p.from <= freshFor+2*p.took) &&", "TestLeaseIsPassedOnOnlyByTheRules ./internal/protocol"},
 	{"grants of the round before count", "internal/protocol/partial.go",
