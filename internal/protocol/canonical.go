@@ -187,7 +187,7 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 // AppendNodeTo appends what a canonical claim knows of one node.
 func (c *Claim) AppendNodeTo(b []byte, i int, f Frame) []byte {
 	e, m := encoder{b, f, c.seq}, &c.nodes[i]
-	e.bits(c.released.Has(i), m.notified, m.unapplied, m.wakes, m.remark, m.lease, m.clockless, c.wait.yielded.Has(i))
+	e.bits(c.released.Has(i), m.notified, m.unapplied, m.wakes, m.remark, m.lease, c.clockless.Has(i), c.wait.yielded.Has(i))
 	p, y := &c.partial, &c.yield
 	e.bits(c.round.sent.Has(i), c.round.awaited.Has(i), p.granted.Has(i), p.requested.Has(i), p.notified.Has(i), c.unsure.Has(i))
 	e.bits(y.nodes.Has(i), y.missing.Has(i), y.stale.Has(i), y.ours.Has(i), y.next.Has(i), c.pass.confirmed.Has(i))

@@ -105,6 +105,8 @@ type Claim struct {
 	// unsure has the nodes on which an acquisition or repair will never be
 	// answered: it may be executed at any time.
 	unsure Set
+	// clockless has the nodes that have no clock.
+	clockless Set
 	// released has the nodes to which a release was sent after all other requests.
 	released Set
 	// share is what is asked for or held. Its slot changes until the claim has

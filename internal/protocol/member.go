@@ -39,8 +39,6 @@ type member struct {
 	wakes  bool // it will notify us
 	remark bool // it has to be marked
 	lease  bool // the holder is a lease, and not a foreign client
-	// clockless says that the node has no clock.
-	clockless bool
 	// share is what it granted, or what the holder has.
 	share node.Share
 

@@ -148,7 +148,10 @@ func (c *Claim) see(e *Event) {
 			Replied, r.Status, uint16(min(r.Rank, math.MaxUint16)), r.Wakes, leftOf(r.Left), r.Fence, r.Now.UnixMicro(), hashOf(r.Value), serverOf(r)
 		m.remark = r.NeedsMark()
 		m.lease = r.Status == node.Held && IsLease(r.Value)
-		m.misfit, m.clockless = e.Misfit, r.Clockless
+		m.misfit = e.Misfit
+		if c.clockless &^= Of(e.Node); r.Clockless {
+			c.clockless |= Of(e.Node)
+		}
 		m.share, m.free = r.Share, r.Free
 	}
 }

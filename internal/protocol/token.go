@@ -72,7 +72,8 @@ type span struct{ least, most node.Token }
 // spanOf returns the span of a node that granted, or that refused the token;
 // false for a node that would accept no token at all. A node that has not
 // answered is assumed to have no fence and the correct time.
-func (c *Claim) spanOf(m *member, now time.Time) (span, bool) {
+func (c *Claim) spanOf(i int, now time.Time) (span, bool) {
+	m := &c.nodes[i]
 	switch {
 	case m.got == Pending:
 		_, most := node.Accepts(0, now, c.cfg.Window)
@@ -80,7 +81,7 @@ func (c *Claim) spanOf(m *member, now time.Time) (span, bool) {
 	case m.got != Replied:
 		return span{}, false
 	}
-	if !m.clockless { // otherwise it goes by the clocks of the others
+	if !c.clockless.Has(i) { // otherwise it goes by the clocks of the others
 		now = time.UnixMicro(m.now)
 	}
 	least, most := node.Accepts(m.fence, now, c.cfg.Window)
@@ -113,7 +114,7 @@ func (c *Claim) floorAfter(now time.Time) (node.Token, bool) {
 	var spans [MaxNodes]span
 	n := 0
 	for i := range c.cfg.Nodes {
-		if s, ok := c.spanOf(&c.nodes[i], now); ok {
+		if s, ok := c.spanOf(i, now); ok {
 			spans[n] = s
 			n++
 		}
