@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/early"
@@ -91,7 +90,7 @@ func (m *Manager) Add(r manager.Runnable) error {
 		if !of.NeedLeaderElection() {
 			return m.Manager.Add(r)
 		}
-	case interface{ GetCache() cache.Cache }, webhook.Server:
+	case interface{ GetCache() cache.Cache }:
 		return m.Manager.Add(r)
 	}
 	led := led{m, r}
