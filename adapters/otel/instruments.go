@@ -134,9 +134,7 @@ func (o *Observer) observe(_ context.Context, to metric.Observer) error {
 		if h.ClockKnown {
 			to.ObserveFloat64(i.clock, h.Clock.Seconds(), with...)
 		}
-		if h.Timers > 0 { // else it may be a node that has none
-			to.ObserveInt64(i.timers, h.Timers, with...)
-		}
+		to.ObserveInt64(i.timers, h.Timers, with...)
 	}
 	return nil
 }

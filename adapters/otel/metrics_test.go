@@ -183,8 +183,8 @@ func TestTimersAreCounted(t *testing.T) {
 	_, err := locks[0].Lock(t.Context(), "job", nil)
 	must(t, err)
 	name := "redlatch.node.timers{node=" + locks[1].Nodes()[0].Node + "}"
-	if _, found := values(t, reader)[name]; found {
-		t.Error("there is a timer before anybody was refused")
+	if n, found := values(t, reader)[name]; !found || n != 0 {
+		t.Errorf("%v timers before anybody was refused, shown: %v", n, found)
 	}
 	locks[1].TryLock(t.Context(), "job", nil)
 	if n := values(t, reader)[name]; n != 1 {

@@ -155,9 +155,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		if h.ClockKnown {
 			gauge(c.clock, h.Clock.Seconds(), h.Node)
 		}
-		if h.Timers > 0 { // else it may be a node that has none
-			ch <- prometheus.MustNewConstMetric(c.timers, prometheus.CounterValue, float64(h.Timers), h.Node)
-		}
+		ch <- prometheus.MustNewConstMetric(c.timers, prometheus.CounterValue, float64(h.Timers), h.Node)
 	}
 }
 

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"sync"
 	"testing"
@@ -78,6 +79,19 @@ func (r *refusals) NodeEnd(e observe.NodeEnd) {
 	}
 }
 
+// counts returns a copy, and reset begins anew.
+func (r *refusals) counts() map[node.Status]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.all)
+}
+
+func (r *refusals) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.all)
+}
+
 // TestNoNodeRefusesTokensBecauseOfAWrongClientClock has clients take turns whose wall
 // clocks are hours apart, where some of the nodes have no clock, or none has one.
 func TestNoNodeRefusesTokensBecauseOfAWrongClientClock(t *testing.T) {
@@ -101,7 +115,7 @@ func TestNoNodeRefusesTokensBecauseOfAWrongClientClock(t *testing.T) {
 				last = l.Token()
 				time.Sleep(time.Second) // all nodes have answered
 				if c.early && i < len(clients) {
-					clear(seen.all) // each has learned the time by its first lock
+					seen.reset() // each has learned the time by its first lock
 				}
 				must(t, l.Release(t.Context()))
 				time.Sleep(time.Second)
@@ -111,10 +125,11 @@ func TestNoNodeRefusesTokensBecauseOfAWrongClientClock(t *testing.T) {
 					t.Errorf("%+v: node %d shows a clock: %v", c, i, h.ClockKnown)
 				}
 			}
+			counts := seen.counts()
 			if c.observed == c.all {
 				// The first client's token is ahead of the others' clocks.
-				if seen.all[node.Behind]+seen.all[node.Ahead] > 0 {
-					t.Errorf("no node has a clock: %v", seen.all)
+				if counts[node.Behind]+counts[node.Ahead] > 0 {
+					t.Errorf("no node has a clock: %v", counts)
 				}
 				return
 			}
@@ -122,8 +137,8 @@ func TestNoNodeRefusesTokensBecauseOfAWrongClientClock(t *testing.T) {
 			if c.early {
 				turns -= len(clients)
 			}
-			if seen.all[node.Granted] != turns*c.all || len(seen.all) > 1 {
-				t.Errorf("%+v: %v; want all granted", c, seen.all)
+			if counts[node.Granted] != turns*c.all || len(counts) > 1 {
+				t.Errorf("%+v: %v; want all granted", c, counts)
 			}
 			if off := time.Until(time.UnixMicro(int64(last))).Abs(); off > time.Minute {
 				t.Errorf("%+v: the last token is %v off", c, off)

@@ -26,12 +26,13 @@ var reserveClaims = []claim{
 	}},
 	{"a reserve at or below the fence is not confirmed", func(p *probe) {
 		token := p.token(0)
-		p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))
+		ttl := 4 * p.h.Unit // long enough for two requests to a slow store
+		p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), ttl))
 		p.expect(node.Held, p.b, p.release("two", token+10))
 		p.reserve(false, p.reserving("one", token+10, 3))
 		p.fence(token + 10)
 		p.holderToken(token)
-		p.outlast(p.h.Unit) // it was extended all the same
+		p.outlast(ttl) // it was extended all the same
 		p.heldBy("one")
 		p.reserve(true, p.reserving("one", token+11, 3))
 		p.fence(token + 14)

@@ -156,7 +156,7 @@ var others = []struct{ name, file, old, wrong, test string }{
 	{"a candidate gives up in an outage", "do.go",
 		"case !leads && patient && errors", "case !leads && patient && !OFF && errors", "TestCandidateWaitsForServersUnlessItHasALimit ."},
 	{"a leader resigns before its function has returned", "do.go",
-		"stop := context.AfterFunc(lease.Context(), func() {", "if OFF { context.AfterFunc(ctx, func() { lease.Release(context.Background()) }) }\n	stop := context.AfterFunc(lease.Context(), func() {", "TestLeaderReleasesAfterItsFunctionHasReturned ."},
+		"stop := context.AfterFunc(l.Context(), func() {", "if OFF { context.AfterFunc(ctx, func() { l.Release(context.Background()) }) }\n	stop := context.AfterFunc(l.Context(), func() {", "TestLeaderReleasesAfterItsFunctionHasReturned ."},
 }
 
 // Rare is for a mutant that needs more histories of every flavour: about one in

@@ -1,100 +1,86 @@
 package demo
 
 import (
+	"cmp"
 	"context"
+	"encoding/gob"
+	"errors"
 	"fmt"
 	"net"
-	"net/rpc"
-	"sync"
+	"sync/atomic"
 
 	"github.com/redlatch/redlatch/node"
 )
 
-// nodeService is a node for other processes.
-type nodeService struct{ node node.Node }
-
-// Do executes one request.
-func (s nodeService) Do(req node.Request, reply *node.Reply) (err error) {
-	*reply, err = s.node.Do(context.Background(), req)
-	return err
+// answer is what a node in another process replies.
+type answer struct {
+	Reply node.Reply
+	Error string
 }
 
-// serveNode answers requests for the node until the listener is closed.
+// serveNode answers requests for the node until the listener is closed. Each has a
+// connection of its own.
 func serveNode(l net.Listener, n node.Node) {
-	server := rpc.NewServer()
-	if err := server.RegisterName("Node", nodeService{n}); err != nil {
-		panic("redlatch: a node has no method Do: " + err.Error())
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			var req node.Request
+			if gob.NewDecoder(conn).Decode(&req) != nil {
+				return // the client has left
+			}
+			var a answer
+			var err error
+			if a.Reply, err = n.Do(context.Background(), req); err != nil {
+				a.Error = err.Error()
+			}
+			_ = gob.NewEncoder(conn).Encode(a) // the client may have left
+		}()
 	}
-	server.Accept(l)
 }
 
 // remoteNode is a node in another process.
 type remoteNode struct {
 	address string
-
-	mu     sync.Mutex // guards what follows
-	conn   *rpc.Client
-	closed bool
+	closed  atomic.Bool
 }
 
 var _ node.Node = (*remoteNode)(nil)
 
 // Do executes one request.
 func (n *remoteNode) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	conn, err := n.connect(ctx)
+	err := ctx.Err()
+	if n.closed.Load() {
+		err = node.ErrClosed
+	}
+	var conn net.Conn
+	if err == nil {
+		conn, err = new(net.Dialer).DialContext(ctx, "tcp", n.address)
+	}
 	if err != nil {
 		return node.Reply{}, fmt.Errorf("%w: %w", node.ErrUnsent, err)
 	}
-	reply := new(node.Reply)
-	call := conn.Go("Node.Do", req, reply, make(chan *rpc.Call, 1))
-	select {
-	case <-call.Done:
-	case <-ctx.Done():
-		return node.Reply{}, ctx.Err()
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	var a answer
+	if err = gob.NewEncoder(conn).Encode(req); err == nil {
+		err = gob.NewDecoder(conn).Decode(&a)
 	}
-	if _, refused := call.Error.(rpc.ServerError); call.Error != nil && !refused {
-		n.hangUp(conn)
-	}
-	return *reply, call.Error
-}
-
-func (n *remoteNode) connect(ctx context.Context) (*rpc.Client, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	switch {
-	case n.closed:
-		return nil, node.ErrClosed
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case n.conn != nil:
-		return n.conn, nil
+	case err != nil:
+		return node.Reply{}, cmp.Or(ctx.Err(), err)
+	case a.Error != "":
+		return a.Reply, errors.New(a.Error)
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", n.address)
-	if err != nil {
-		return nil, err
-	}
-	n.conn = rpc.NewClient(conn)
-	return n.conn, nil
+	return a.Reply, nil
 }
 
-// hangUp drops a connection that failed, unless there is another already.
-func (n *remoteNode) hangUp(conn *rpc.Client) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	conn.Close()
-	if n.conn == conn {
-		n.conn = nil
-	}
-}
-
-// Close closes the connection.
+// Close ends the use of the node.
 func (n *remoteNode) Close() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.closed = true
-	if n.conn != nil {
-		n.conn.Close()
-	}
+	n.closed.Store(true)
 	return nil
 }
 
