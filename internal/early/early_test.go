@@ -3,6 +3,7 @@ package early_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,11 +14,13 @@ import (
 func TestWorkEndsBeforeItsLeaseUnlessItIsExtended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		deadline := begin.Add(10 * time.Second)
-		ctx, stop := early.Context(t.Context(), func() time.Duration { return time.Until(deadline) }, 3*time.Second)
+		var deadline atomic.Int64 // after begin
+		deadline.Store(int64(10 * time.Second))
+		left := func() time.Duration { return time.Duration(deadline.Load()) - time.Since(begin) }
+		ctx, stop := early.Context(t.Context(), left, 3*time.Second)
 		defer stop()
 		time.Sleep(6 * time.Second)
-		deadline = deadline.Add(5 * time.Second)
+		deadline.Add(int64(5 * time.Second))
 		<-ctx.Done()
 		if after := time.Since(begin); after != 12*time.Second || !errors.Is(context.Cause(ctx), early.ErrEarly) {
 			t.Errorf("the work ended after %v, because of %v; want 12s and ErrEarly", after, context.Cause(ctx))

@@ -25,7 +25,6 @@ type quiet struct {
 
 	// Memory and functions that are used again.
 	polled pollFD
-	calls  int // for how many calls a caller does not look first
 	left   syscall.Timespec
 	came   bool
 	poll   func(fd uintptr)
@@ -42,15 +41,6 @@ type pollFD struct {
 }
 
 const pollIn = 1
-
-// A reply over the loopback arrives within microseconds; to sleep until then, and
-// to be woken, takes longer. So a caller looks for it that many times, and yields
-// to other threads each time, before it sleeps. If there was none, it does not look
-// for the next calls: the server is far away, or busy.
-const (
-	looks     = 64
-	restCalls = 7
-)
 
 // newQuiet takes over a connection. It returns nil if that is of no use, or not
 // possible: the connection is as it was then.
@@ -146,31 +136,12 @@ func (q *quiet) await(limit time.Duration) (left time.Duration, came bool) {
 // give the processor to others. The kernel sets q.left to the time that is left,
 // also if a signal interrupts it.
 func (q *quiet) pollSocket(fd uintptr) {
-	if q.looked(fd) {
-		return
-	}
 	for errno := syscall.EINTR; errno == syscall.EINTR; {
 		q.polled = pollFD{fd: int32(fd), events: pollIn}
 		var n uintptr
 		n, _, errno = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&q.polled)), 1, uintptr(unsafe.Pointer(&q.left)), 0, 0, 0)
 		q.came = errno == 0 && n > 0
 	}
-}
-
-// looked looks for a reply without sleeping, and reports whether one has arrived.
-func (q *quiet) looked(fd uintptr) bool {
-	if q.calls > 0 {
-		q.calls--
-		return false
-	}
-	for range looks {
-		if q.peekSocket(fd); q.came {
-			return true
-		}
-		syscall.Syscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
-	}
-	q.calls = restCalls
-	return false
 }
 
 func (q *quiet) unread() bool {

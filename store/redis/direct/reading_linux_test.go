@@ -655,36 +655,6 @@ func TestSignalsDoNotProlongAWait(t *testing.T) {
 	}
 }
 
-// TestCallerLooksForAReplyOnlyIfItComesSoon: to look costs processor time, which a
-// server that is far away does not repay.
-func TestCallerLooksForAReplyOnlyIfItComesSoon(t *testing.T) {
-	d := driverOf(t, servertest.Redis(t, 1)[0].URL())
-	q := rested(t, d).quiet.(*quiet)
-	q.calls = 0
-	for i := range 3 * (restCalls + 1) {
-		if _, came := q.await(time.Microsecond); came {
-			t.Fatal("something came")
-		}
-		if want := restCalls - i%(restCalls+1); q.calls != want {
-			t.Fatalf("after %d waits without a reply it does not look for %d calls, want %d", i+1, q.calls, want)
-		}
-	}
-	// A reply that was found keeps it looking. On a busy machine not each is.
-	eventually(t, "no reply is found by looking", func() bool {
-		loan, done := d.Lend(), make(chan struct{}, 1)
-		if loan == nil {
-			return false
-		}
-		q.calls = 0
-		d.Start(script("one"), long, func([]string, error) { done <- struct{}{} })
-		_, came := q.await(long)
-		looks := came && q.calls == 0
-		loan.Read(done, long)
-		<-done
-		return looks
-	})
-}
-
 func TestChildInheritsNoDescriptor(t *testing.T) {
 	d := driverOf(t, servertest.Redis(t, 1)[0].URL())
 	c := rested(t, d)
