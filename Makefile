@@ -15,8 +15,8 @@ TIMEOUT     ?= 30m
 # Tests on real servers wait most of the time: a few run at once on each
 # processor, in two packages.
 CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-PARALLEL    ?= $(shell expr 3 \* $(CORES))
-AT_ONCE     ?= $(shell expr 2 \* $(CORES))
+PARALLEL    ?= $(shell expr 2 \* $(CORES))
+AT_ONCE     ?= $(shell expr 1 + $(CORES))
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 # The library and the commands. The pattern "work" has in addition the other
