@@ -50,9 +50,10 @@ var holderClaims = []claim{
 	}},
 	{"the next holder is reported with its own token", func(p *probe) {
 		token := p.token(0)
-		p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))
+		ttl := 4 * p.h.Unit // long enough for a request to a slow store
+		p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), ttl))
 		p.expect(node.Held, p.b, p.release("two", token+5))
-		p.outlast(p.h.Unit)
+		p.outlast(ttl)
 		p.expect(node.Granted, p.b, p.acquire("two", token+6))
 		p.holderToken(token + 6)
 	}},
