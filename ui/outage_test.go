@@ -77,7 +77,7 @@ func TestEndsOfLocksAreToldApart(t *testing.T) {
 		w.lock(name, redlatch.LockOptions{TTL: testPatience, NoKeepAlive: true})
 	}
 	released := w.lock("released", redlatch.LockOptions{})
-	if _, err := crashed.Lock(t.Context(), "expired", &redlatch.LockOptions{TTL: 8 * time.Second, NoKeepAlive: true}); err != nil {
+	if _, err := crashed.Lock(t.Context(), "expired", &redlatch.LockOptions{TTL: 2 * time.Second, NoKeepAlive: true}); err != nil {
 		t.Fatal(err)
 	}
 	f := follow(t, w.serve()+"/events")
