@@ -224,7 +224,7 @@ func ExampleClient_Lead() {
 	ctx, stop := context.WithCancel(context.Background())
 	err = locks.Lead(ctx, "scheduler", nil, func(ctx context.Context, lease *redlatch.Lease) error {
 		fmt.Println("this process leads")
-		stop()       // the program is told to end
+		stop()       // the program gets a signal to end
 		<-ctx.Done() // or another process leads
 		return nil
 	})

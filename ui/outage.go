@@ -33,7 +33,7 @@ func (s *snapshot) notice() markup {
 	case s.err != nil && reachable < s.need():
 		return notice("danger", fmt.Sprintf("%d of %s reachable; quorum is %d. Locks are unavailable.", reachable, count(len(s.nodes), "node"), s.need()),
 			join(s.outOfService(), s.lastKnown(),
-				fill(`<p>No lock can be acquired or extended. A holder loses its lock at its deadline, and its program is told so%. %</p>`, s.lastDeadline(), s.comeback())))
+				fill(`<p>No lock can be acquired or extended. A holder loses its lock at its deadline, and its program is notified%. %</p>`, s.lastDeadline(), s.comeback())))
 	case s.err != nil:
 		return notice("danger", errorText(s.err), join(s.outOfService(), s.lastKnown()))
 	case n < s.need():

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exitCodes are all exit codes, what they mean, and which verbs have them; none
-// stands for all. docs/command.md has the same table.
+// exitCodes are all exit codes, what they mean, and which verbs have them; if
+// none is named, all do. docs/command.md has the same table.
 var exitCodes = []struct {
 	code, means string
 	verbs       []string

@@ -196,7 +196,7 @@ function showStory(s) {
   text($("about"), c.At ? "" : c.About);
   text($("say"), c.Say);
   text($("then"), c.Then);
-  text($("wrong"), c.Wrong && "Not as told: " + c.Wrong);
+  text($("wrong"), c.Wrong && "Not as described: " + c.Wrong);
   const over = c.At === c.Steps && !c.Running;
   text($("next"), !c.At ? "Begin" : c.Running ? "Skip ahead" : over ? "Next story" : "Next");
   text($("test"), `go test -v -run Story/${c.Name} ./internal/test/world`);

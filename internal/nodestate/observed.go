@@ -130,9 +130,9 @@ func (c *codec) seen(t *time.Time) {
 	}
 }
 
-// leave has a timer stand for a time. The time keeps its stamp. It returns how long
-// that timer has to run; 0 if another one stands for the time, or none can, because
-// the time is new.
+// leave gives a time a timer. The time keeps its stamp. It returns how long
+// that timer has to run; 0 if the time has another one, or can have none, because
+// it is new.
 func leave(t *time.Time, timer string, now time.Time) time.Duration {
 	s, ok := StampOf(*t)
 	if !ok || s.Timer != "" || !t.After(now) {
@@ -158,8 +158,8 @@ func (e *Entry) LeaveForHead(timer string, now time.Time) time.Duration {
 	return leave(&e.Queue.Lapses, timer, now)
 }
 
-// LeaveForRecords does so for the records, if there are so many for which no timer
-// stands.
+// LeaveForRecords does so for the records, if there are so many that have no
+// timer.
 func (e *Entry) LeaveForRecords(timer string, many int, now time.Time) (d time.Duration) {
 	alone := 0
 	for _, until := range e.Records.Completed {

@@ -81,20 +81,20 @@ func TestTimerStandsForATimeUntilThatIsSetAnew(t *testing.T) {
 		}
 	}
 	if d := e.LeaveForHolders("early", now); d != 0 {
-		t.Errorf("a timer stands for times that have no stamp, for %v", d)
+		t.Errorf("times that have no stamp have a timer, of %v", d)
 	}
 	again(&e)
 	if d := e.LeaveForHolders("timer", now); d != 2*time.Second {
 		t.Errorf("the timer must run for %v", d)
 	}
 	if again(&e); e.LeaveForHolders("second", now) != 0 {
-		t.Error("a second timer stands for the same times")
+		t.Error("the same times have a second timer")
 	}
 	e.apply(now, node.Request{Op: node.OpExtend, Value: "a", TTL: 3 * time.Second, Share: share}, true, origin{})
 	again(&e)
 	for i, want := range []string{"", "timer"} {
 		if s, ok := StampOf(e.Holders[i].Until); !ok || s.Timer != want {
-			t.Errorf("for holder %d stands the timer %q, want %q", i, s.Timer, want)
+			t.Errorf("holder %d has the timer %q, want %q", i, s.Timer, want)
 		}
 	}
 	if _, ok := StampOf(time.Now()); ok {

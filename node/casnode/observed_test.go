@@ -47,7 +47,7 @@ type proc struct {
 	born time.Duration
 	node *casnode.Node
 	held []*hold // what it believes to hold
-	busy bool    // a request of it is under way
+	busy bool    // a request of it is in flight
 	// between, if it is not nil, is called before and after each access to the store.
 	between func()
 }

@@ -240,7 +240,7 @@ func (p *probe) same(one, other time.Time) bool {
 	return one.Equal(other) || p.h.Observes && one.Sub(other).Abs() <= 50*p.tolerance
 }
 
-// begun returns when a memory began, of which the first node has told, as the second
+// begun returns when a memory began, which the first node reported, as the second
 // one says it.
 func (p *probe) begun(m node.Memory) time.Time {
 	p.Helper()

@@ -18,7 +18,7 @@ var (
 	ErrNotServing = errors.New("closes the connection at once: it has no quorum, or lags behind what this session has seen")
 	// ErrExpired: the session has expired. No lock ends with it.
 	ErrExpired = errors.New("the session has expired; a new one begins by itself")
-	// ErrLost: the connection was lost while a request was under way.
+	// ErrLost: the connection was lost while a request was in flight.
 	ErrLost = errors.New("the connection to the server was lost; the client reconnects by itself")
 	// ErrAuth: the ACL of the znodes does not allow it.
 	ErrAuth = errors.New("the znodes belong to another user, or the password is wrong: use the user that created them")

@@ -23,7 +23,7 @@ import (
 // wake, whose name is the text. The child comes with the write of the row, in the same
 // multi. It is ephemeral, so it ends at the latest with the session of its sender. The
 // inbox has an ephemeral znode of its owner in it. Without that nothing is put into it,
-// and whoever notices removes it.
+// and the process that notices removes it.
 //
 // To whom a wake goes is in the row's book: which waiter has which inbox. A wake to all
 // processes would have all of them read at each hand-over. Where the book does not know

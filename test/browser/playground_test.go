@@ -106,7 +106,7 @@ func TestPlaygroundTellsEveryStoryFromAFile(t *testing.T) {
 		if command := eval[string](t, ctx, `$("test").textContent`); command != "go test -v -run Story/"+name+" ./internal/test/world" {
 			t.Errorf("%s is run by %s", name, command)
 		}
-		t.Logf("%s: told to its end", name)
+		t.Logf("%s: was shown to its end", name)
 	}
 	if foreign := eval[[]string](t, ctx, `performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("file:") && !n.startsWith("data:"))`); len(foreign) > 0 {
 		t.Error("the page has loaded", foreign)

@@ -112,7 +112,7 @@ func render(lines []line) string {
 `, width, height, width, height, html.EscapeString(describe(all)), style, motion.String(), width-1, height-1, left, headRoom-2, width, body.String())
 }
 
-// describe is what the still part says, for those who do not see it.
+// describe is what the still part says, for readers that do not see it.
 func describe(all []shown) string {
 	var texts []string
 	for _, l := range all {

@@ -32,7 +32,7 @@ type Step struct {
 // limitOfStep is how long a step may take. A quarantine and a TTL are below it.
 const limitOfStep = 30 * time.Second
 
-// Telling is a story that is being told.
+// Telling is a story in progress.
 type Telling struct {
 	Story *Story
 	World *World

@@ -253,7 +253,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		c.mu.Unlock()
 	}
 	if c.failed(err) != err {
-		err = ErrSilent // whoever reads has sent something
+		err = ErrSilent // a caller that reads has sent something
 	}
 	return n, err
 }
