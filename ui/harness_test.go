@@ -91,6 +91,36 @@ func (w *world) lock(name string, opts redlatch.LockOptions) *redlatch.Lease {
 	return lease
 }
 
+// crash has a client acquire a lock, and crash. A client that lives removes its
+// lock at the deadline, before it expires.
+func (w *world) crash(name string, ttl time.Duration) {
+	w.t.Helper()
+	var gone atomic.Bool
+	var nodes []redlatch.Node
+	for _, n := range w.nodes {
+		nodes = append(nodes, cable{n.Node, &gone})
+	}
+	c, err := redlatch.New(nodes, &redlatch.Options{Label: "crashed", Cluster: redlatch.Cluster{MaxTTL: time.Hour}})
+	must(w.t, err)
+	w.t.Cleanup(func() { c.Close() })
+	_, err = c.Lock(w.t.Context(), name, &redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
+	must(w.t, err)
+	gone.Store(true)
+}
+
+// cable is a way to a node that can be cut for one client.
+type cable struct {
+	redlatch.Node
+	cut *atomic.Bool
+}
+
+func (c cable) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if c.cut.Load() {
+		return node.Reply{}, errors.New("unplugged")
+	}
+	return c.Node.Do(ctx, req)
+}
+
 func (w *world) release(l *redlatch.Lease) {
 	w.t.Helper()
 	must(w.t, l.Release(w.t.Context()))

@@ -72,14 +72,11 @@ func TestAPageThatBeginsInAnOutageKnowsNothing(t *testing.T) {
 func TestEndsOfLocksAreToldApart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Options{})
-	crashed := w.client("crashed", "")
 	for _, name := range []string{"broken", "forgotten", "half"} {
 		w.lock(name, redlatch.LockOptions{TTL: testPatience, NoKeepAlive: true})
 	}
 	released := w.lock("released", redlatch.LockOptions{})
-	if _, err := crashed.Lock(t.Context(), "expired", &redlatch.LockOptions{TTL: 2 * time.Second, NoKeepAlive: true}); err != nil {
-		t.Fatal(err)
-	}
+	w.crash("expired", 8*time.Second)
 	f := follow(t, w.serve()+"/events")
 	f.until("five locks", func() bool { return len(f.orders["locks"]) == 5 })
 	w.release(released)

@@ -51,13 +51,14 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 		}
 	}
 	db := operator(t, dsn)
+	defer db.Exec("DROP TABLE examined")
 	if _, err := db.Exec("ALTER TABLE examined SET UNLOGGED"); err != nil {
 		t.Fatal(err)
 	}
 	if f := examine(t, dsn, opts, node.Exam{})["durability"]; f.Severity != node.Danger || !strings.Contains(f.Found, "unlogged") {
 		t.Errorf("an unlogged table: %+v", f)
 	}
-	if f := examine(t, dsn+"&statement_timeout=100", opts, node.Exam{})["limits"]; f.Severity != node.Warning || !strings.Contains(f.Found, "100 ms") {
+	if f := examine(t, dsn+"&statement_timeout=499", opts, node.Exam{})["limits"]; f.Severity != node.Warning || !strings.Contains(f.Found, "499 ms") {
 		t.Errorf("a short statement_timeout: %+v", f)
 	}
 	if f := examine(t, servertest.PgBouncer(t), opts, node.Exam{})["wakes"]; f.Severity != node.Advice {
