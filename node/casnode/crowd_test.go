@@ -16,7 +16,7 @@ import (
 // still each of them has its turn.
 func TestCrowdOfOneRowIsServedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const clients, lasts = 16, 2 * time.Minute
+		const clients, lasts = 16, time.Minute
 		s := &distant{table: newTable(time.Now), delay: 40 * time.Millisecond}
 		ctx, stop := context.WithTimeout(t.Context(), lasts)
 		defer stop()
@@ -44,8 +44,8 @@ func TestCrowdOfOneRowIsServedInTurn(t *testing.T) {
 			}
 		}
 		crowd.Wait()
-		if least, most := slices.Min(got[:]), slices.Max(got[:]); least < 6 || most > 3*least {
-			t.Errorf("the clients got %v locks in %v, want 6 or more each, and none three times as many as another", got, lasts)
+		if least, most := slices.Min(got[:]), slices.Max(got[:]); least < 3 || most > 3*least {
+			t.Errorf("the clients got %v locks in %v, want 3 or more each, and none three times as many as another", got, lasts)
 		}
 	})
 }

@@ -167,10 +167,10 @@ func TestRowIsHeldForLongerThanItsWriterRemembers(t *testing.T) {
 // replaced. The answers are those of the rules at the moment of the write.
 func TestMemoryAnswersAsAReadWould(t *testing.T) {
 	written := 0
-	for seed := range uint64(300) {
+	for seed := range uint64(150) {
 		synctest.Test(t, func(t *testing.T) { written += answersAsARead(t, rand.New(rand.NewPCG(seed, 0))) })
 	}
-	if written < 300 {
+	if written < 150 {
 		t.Errorf("%d writes had no read before them: the test shows too little", written)
 	}
 }

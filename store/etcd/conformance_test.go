@@ -89,9 +89,8 @@ func open(t testing.TB, hosts, prefix string) *etcd.Node {
 	return n
 }
 
-func TestConformance(t *testing.T)               { conforms(t, "one", false) }
-func TestConformanceOfACluster(t *testing.T)     { conforms(t, "three", false) }
-func TestConformanceOfThosePolling(t *testing.T) { conforms(t, "one", true) }
+func TestConformanceOfOneThatPolls(t *testing.T)  { conforms(t, "one", true) }
+func TestConformanceOfThreeThatHear(t *testing.T) { conforms(t, "three", false) }
 
 func conforms(t *testing.T, which string, poll bool) {
 	at := hosts(t, which)

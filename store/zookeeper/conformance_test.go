@@ -13,7 +13,6 @@ import (
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/casnode/casnodetest"
-	"github.com/redlatch/redlatch/node/nodetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
@@ -62,20 +61,12 @@ func conforms(t *testing.T, members int) {
 			root := "/" + rand.Text()
 			return open(t, address+root).store, open(t, address+root).store
 		},
+		// The node decides how its store reads. Servers that lag may show what is wrong.
+		Node: func(t testing.TB) (a, b node.Node) {
+			root := "/" + rand.Text()
+			return open(t, address+root), open(t, address+root)
+		},
 		Sweeps: true, Hears: true, Observed: true, Timers: true, ShortestTimer: shortest,
-	})
-	if members == 1 {
-		return
-	}
-	// The node decides how its store reads. Servers that lag may show what is wrong.
-	t.Run("whole node", func(t *testing.T) {
-		nodetest.Run(t, nodetest.Harness{
-			Open: func(t testing.TB) (a, b node.Node) {
-				root := "/" + rand.Text()
-				return open(t, address+root), open(t, address+root)
-			},
-			Guards: true, Wakes: true, Observes: true, KeepsFences: true, Unit: 250 * time.Millisecond,
-		})
 	})
 }
 

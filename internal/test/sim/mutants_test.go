@@ -170,10 +170,10 @@ const Behind Flavour = "behind"
 // histories do not show: they are known to be found soon after.
 var first = map[string]uint64{
 	"what was sent again is not undone":          12000,
-	"an extension is counted from the reply":     2700,
-	"validity is counted from the reply":         1700,
+	"an extension is counted from the reply":     4900,
+	"validity is counted from the reply":         3000,
 	"the guard goes by the address":              1400,
-	"a copy of a request moves a slot":           1200,
+	"a copy of a request moves a slot":           1700,
 	"fences are kept for the time to live alone": 1100,
 	"undo only where it was granted":             800,
 	"the quarantine is half as long":             800,

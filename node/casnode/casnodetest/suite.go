@@ -59,6 +59,10 @@ type Harness struct {
 	// nil.
 	Options *casnode.Options
 
+	// Node opens two nodes over the store as your package makes them, like Open.
+	// Defaults to nil: the suite makes them, with Options.
+	Node func(t testing.TB) (a, b node.Node)
+
 	// Advance lets the store's time pass, for a store whose clock the test
 	// controls. Defaults to nil: the suite then waits.
 	Advance func(d time.Duration)
@@ -75,12 +79,15 @@ func Run(t *testing.T, h Harness) {
 			c.run(t, a, b, 30*time.Second)
 		})
 	}
+	if h.Node == nil {
+		h.Node = func(t testing.TB) (node.Node, node.Node) {
+			a, b := h.Open(t)
+			return casnode.New(a, h.Options), casnode.New(b, h.Options)
+		}
+	}
 	t.Run("node", func(t *testing.T) {
 		nodetest.Run(t, nodetest.Harness{
-			Open: func(t testing.TB) (node.Node, node.Node) {
-				a, b := h.Open(t)
-				return casnode.New(a, h.Options), casnode.New(b, h.Options)
-			},
+			Open:    h.Node,
 			Guards:  true,
 			Wakes:   h.Hears && (h.Options == nil || !h.Options.Poll),
 			Advance: h.Advance, Observes: h.Observed, KeepsFences: h.Observed,
