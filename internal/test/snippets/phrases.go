@@ -6,6 +6,8 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -83,19 +85,68 @@ var phrases = compile([][2]string{
 })
 
 type phrase struct {
-	begin   string // of every match, in lower case
+	begins  []string // one of them begins every match, in lower case
 	form    *regexp.Regexp
 	instead string
+}
+
+// in reports whether a text in lower case may have the phrase. It is far quicker
+// than the expression.
+func (p *phrase) in(lower string) bool {
+	return slices.ContainsFunc(p.begins, func(b string) bool { return strings.Contains(lower, b) })
+}
+
+// begins returns texts of which one begins every match of an expression. whole says
+// that a match of it is one of them and nothing else.
+func begins(re *syntax.Regexp) (all []string, whole bool) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return []string{string(re.Rune)}, true
+	case syntax.OpCapture:
+		return begins(re.Sub[0])
+	case syntax.OpEmptyMatch, syntax.OpBeginText:
+		return []string{""}, true
+	case syntax.OpAlternate, syntax.OpQuest:
+		whole = true
+		for _, sub := range re.Sub {
+			b, w := begins(sub)
+			all, whole = append(all, b...), whole && w
+		}
+		if re.Op == syntax.OpQuest {
+			all = append(all, "")
+		}
+		return all, whole
+	case syntax.OpConcat:
+		all = []string{""}
+		for _, sub := range re.Sub {
+			var longer []string
+			more, whole := begins(sub)
+			for _, a := range all {
+				for _, m := range more {
+					longer = append(longer, a+m)
+				}
+			}
+			if all = longer; !whole || len(all) > 30 {
+				return all, false
+			}
+		}
+		return all, true
+	}
+	return []string{""}, false
 }
 
 func compile(table [][2]string) (all []phrase) {
 	for _, row := range table {
 		form := strings.ReplaceAll(row[0], "%s", `\S+`)
-		begin, _ := regexp.MustCompile(strings.ToLower(form)).LiteralPrefix()
+		parsed, err := syntax.Parse(strings.ToLower(form), syntax.Perl)
+		if err != nil {
+			panic(err)
+		}
+		first, _ := begins(parsed)
 		if !strings.HasPrefix(form, "^") {
 			form = `(^|\W)(` + form + `)(\W|$)`
 		}
-		all = append(all, phrase{begin, regexp.MustCompile("(?i)" + form), row[1]})
+		all = append(all, phrase{first, regexp.MustCompile("(?i)" + form), row[1]})
 	}
 	return all
 }
@@ -109,7 +160,7 @@ func find(table []phrase, where, text string) []error {
 	lower := strings.ToLower(text)
 	var wrong []error
 	for _, p := range table {
-		if !strings.Contains(lower, p.begin) {
+		if !p.in(lower) {
 			continue
 		}
 		for _, found := range p.form.FindAllString(text, -1) {
