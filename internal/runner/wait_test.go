@@ -228,7 +228,7 @@ func frozenLine(t *testing.T, hosts []*locktest.Host) (served <-chan time.Time) 
 
 func TestFrozenWaitersHoldUpNobodyHoweverManyTheyAre(t *testing.T) {
 	for _, n := range []int{1, 3} {
-		for _, frozen := range []int{1, 5, 10, 20, 50} {
+		for _, frozen := range []int{1, 5, 50} {
 			for _, held := range []time.Duration{0, 10 * time.Millisecond, 700 * time.Millisecond, 3 * time.Second} {
 				t.Run(fmt.Sprintf("%d nodes, %d frozen, held for %v more", n, frozen, held), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestFrozenWaitersHoldUpNobodyHoweverManyTheyAre(t *testing.T) {
 func TestFrozenWaitersKeepOutNobodyWhoFitsBesideTheHolders(t *testing.T) {
 	for _, share := range []redlatch.LockOptions{reader, {Slots: 30}} {
 		for _, n := range []int{1, 3} {
-			for _, frozen := range []int{1, 5, 20, 50} {
+			for _, frozen := range []int{1, 5, 50} {
 				for _, living := range []int{1, 10} {
 					if living > 1 && share.Slots > 0 {
 						continue // several may get their slots crosswise, and try again
