@@ -125,7 +125,8 @@ type Reply struct {
 	Confirmed bool
 	Next      int64
 
-	// Now is the node's clock when it answered.
+	// Now is the node's clock when it answered. It may be zero in the reply to an
+	// OpRelease that was granted.
 	Now time.Time
 
 	// Clockless says that the node has no clock, so that nothing can be learned

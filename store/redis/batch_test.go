@@ -174,7 +174,7 @@ func TestCommonRequestsRunFewCommands(t *testing.T) {
 	}{
 		{"acquire", func() { do(one) }, "map[info:1 mget:1 set:2 time:1]"},
 		{"extend", func() { do(as(node.OpExtend, one)) }, "map[info:1 mget:1 pexpire:2 time:1]"},
-		{"release", func() { do(as(node.OpRelease, one)) }, "map[del:1 mget:1 time:1]"},
+		{"release", func() { do(as(node.OpRelease, one)) }, "map[del:1 mget:1]"},
 		{"16 acquires", all(node.OpAcquire), "map[info:1 mget:1 set:32 time:1]"},
 		{"16 extensions", all(node.OpExtend), "map[info:1 mget:1 pexpire:32 time:1]"},
 		{"16 releases", all(node.OpRelease), "map[del:16 mget:1 time:1]"},

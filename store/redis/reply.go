@@ -24,13 +24,16 @@ var statuses = map[string]node.Status{
 }
 
 // asAsked reads the reply to a request that was granted as it was asked: the
-// server's clock, in µs.
+// server's clock, in µs; 0 if a release did not read it.
 func asAsked(now string, req *node.Request, marker *expectation) (node.Reply, error) {
 	us, err := strconv.ParseInt(now, 10, 64)
 	if err != nil || us < 0 || us/1e6 > lastSecond || req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
 		return node.Reply{}, fmt.Errorf("redlatch: unexpected reply %s", shown([]string{now}))
 	}
-	reply := node.Reply{Status: node.Granted, Fence: req.Token, Now: time.UnixMicro(us)}
+	reply := node.Reply{Status: node.Granted, Fence: req.Token}
+	if us != 0 || req.Op != node.OpRelease {
+		reply.Now = time.UnixMicro(us)
+	}
 	if req.Op == node.OpAcquire && marker != nil && !req.Guard.Off {
 		reply.Server, reply.Epoch = marker.server, marker.epoch
 	}

@@ -68,7 +68,7 @@ func BenchmarkScripts(b *testing.B) {
 		do(node.Request{Op: node.OpAcquire, Guard: g, Name: name, Value: value(i), Token: next(), Share: share}, want)
 	}
 	release := func(name string, i int, share node.Share) {
-		do(node.Request{Op: node.OpRelease, Name: name, Value: value(i), Token: next(), Share: share}, node.Granted)
+		do(node.Request{Op: node.OpRelease, Name: name, Value: value(i), Token: token, Share: share}, node.Granted)
 	}
 	for name, g := range map[string]*node.Guard{"guard=on": guard, "guard=off": &off} {
 		s.Do("FLUSHALL")

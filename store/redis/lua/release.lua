@@ -17,8 +17,8 @@
 --                                     ARGV[9]  share; see acquire.lua
 --          ARGV[2] to [9] may be absent from some point on
 --
--- Reply: in the common case a number, the server's clock in µs. It means granted,
--- with the token as the fence. Otherwise {status, holder, left ms, fence, now s, now
+-- Reply: in the common case a number, the server's clock in µs, or 0 if it did not
+-- matter. It means granted, with the token as the fence. Otherwise {status, holder, left ms, fence, now s, now
 -- µs, rank}, all strings, with the rank 0
 --   granted   it was ours and is gone, or, with ARGV[7], expires by then
 --   held      holder has it, for as long as left says (-1: no expiry), or is a
@@ -27,9 +27,19 @@
 --   absent    there is no key
 --   stale     with ARGV[6] = 1: it is ours, and the fence is not below the token
 --   ahead     with ARGV[6] = 1: it is ours, and the token could not be the fence
---#include entry
-local value, token, retention, window = ARGV[1], ARGV[2] or '', ARGV[4] or '3600000', tonumber(ARGV[5] or '10000000')
-local once = ARGV[6] == '1'
+--#include names
+local value, token, once = ARGV[1], ARGV[2] or '', ARGV[6] == '1'
+local text, stored, turn = unpack(call('MGET', lock, fenceKey, turnKey))
+-- The most common release: the lock is ours, nobody waits, and the fence is the token
+-- already. It needs no clock.
+if text == value and stored == token and not turn and not once and not ARGV[7] then
+  call('DEL', lock)
+  return 0
+end
+local retention, window = ARGV[4] or '3600000', tonumber(ARGV[5] or '10000000')
+local time = call('TIME')
+local now = time[1] * 1000000 + time[2]
+stored = stored or ''
 if not ARGV[7] then
   --#include free
 end
