@@ -21,7 +21,7 @@ import (
 // are started at once. They do not wait for the disk: no test turns the power off.
 func NewZooKeeper(members int, settings ...string) ([]*Database, error) {
 	all, lines := make([]*Database, members), []string{"admin.enableServer=false", "initLimit=20", "syncLimit=10"}
-	flags := []string{"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", "-Dzookeeper.globalOutstandingLimit=1000"}
+	flags := []string{"-Xmx256m", "-Xmn128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", "-Dzookeeper.globalOutstandingLimit=1000"}
 	for _, s := range settings {
 		if strings.HasPrefix(s, "-D") {
 			flags = append(flags, s)
