@@ -153,30 +153,12 @@ func TestWaitersOnNodesWithoutAClockTakeTurns(t *testing.T) {
 	for _, c := range []struct{ all, observed int }{{3, 1}, {1, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMixed(c.all, c.observed)
-			var mu sync.Mutex
-			var last redlatch.Token
-			var all sync.WaitGroup
-			began := time.Now()
+			var clients []*redlatch.Client
 			for _, off := range []time.Duration{time.Hour, 0, -3 * time.Hour} {
-				client := m.client(t, off, false, redlatch.Options{AssumeFresh: true})
-				all.Go(func() {
-					for range 10 {
-						l, err := client.Lock(t.Context(), "job", nil)
-						if err != nil {
-							t.Errorf("clock off by %v: %v", off, err)
-							return
-						}
-						mu.Lock()
-						if l.Token() <= last {
-							t.Errorf("clock off by %v: token %d after %d", off, l.Token(), last)
-						}
-						last = l.Token()
-						mu.Unlock()
-						must(t, l.Release(t.Context()))
-					}
-				})
+				clients = append(clients, m.client(t, off, false, redlatch.Options{AssumeFresh: true}))
 			}
-			all.Wait()
+			began := time.Now()
+			takeTurns(t, clients, 10)
 			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("30 turns took %v", took)
 			}

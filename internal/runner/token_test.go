@@ -27,34 +27,43 @@ func TestTokensGrowThoughClientClocksAreWrong(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		synctest.Test(t, func(t *testing.T) {
 			_, nodes := locktest.NewLinks(t, n)
-			var mu sync.Mutex
-			var last redlatch.Token
-			var all sync.WaitGroup
+			var clients []*redlatch.Client
 			for _, off := range []time.Duration{0, time.Hour, -time.Hour, 37 * time.Minute, -11 * time.Second, 11 * time.Second} {
-				c := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{}, offClock{time.Now(), off}))
-				all.Go(func() {
-					for range 20 {
-						l, err := c.Lock(t.Context(), "job", nil)
-						if err != nil {
-							t.Errorf("clock off by %v: %v", off, err)
-							return
-						}
-						mu.Lock()
-						if l.Token() <= last {
-							t.Errorf("clock off by %v: token %d after %d", off, l.Token(), last)
-						}
-						last = l.Token()
-						mu.Unlock()
-						if err := l.Release(t.Context()); err != nil {
-							t.Error(err)
-						}
-						time.Sleep(time.Millisecond)
-					}
-				})
+				clients = append(clients, locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{}, offClock{time.Now(), off})))
 			}
-			all.Wait()
+			takeTurns(t, clients, 20)
 		})
 	}
+}
+
+// takeTurns has clients lock one name so many times each. Tokens must grow.
+func takeTurns(t *testing.T, clients []*redlatch.Client, times int) {
+	t.Helper()
+	var mu sync.Mutex
+	var last redlatch.Token
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() {
+			for range times {
+				l, err := c.Lock(t.Context(), "job", nil)
+				if err != nil {
+					t.Errorf("client %d: %v", i, err)
+					return
+				}
+				mu.Lock()
+				if l.Token() <= last {
+					t.Errorf("client %d: token %d after %d", i, l.Token(), last)
+				}
+				last = l.Token()
+				mu.Unlock()
+				if err := l.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestANodeWithAWrongClockIsNamedAndLocksNobodyOut(t *testing.T) {
