@@ -16,7 +16,7 @@ TIMEOUT     ?= 30m
 # processor, in two packages. With more, those on Redis were starved.
 CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PARALLEL    ?= $(shell expr 2 \* $(CORES))
-AT_ONCE     ?= $(shell expr 2 \* $(CORES))
+AT_ONCE     ?= $(shell expr 1 + $(CORES))
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 # The library and the commands. The pattern "work" has in addition the other
