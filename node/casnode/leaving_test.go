@@ -305,7 +305,7 @@ func (w occurrences) complete(i, remembered, most int) {
 // process that ends.
 func TestOccurrencesOfManyProcessesEndByTimers(t *testing.T) {
 	w := occurrences{calm(t, true)}
-	for i := range 1500 {
+	for i := range 10_000 {
 		w.complete(i, 14, 14+2*64+1) // those of seven days, and some for which no timer ran yet
 		w.now += 12 * time.Hour
 	}
