@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -95,30 +96,18 @@ func (w *world) lock(name string, opts redlatch.LockOptions) *redlatch.Lease {
 // lock at the deadline, before it expires.
 func (w *world) crash(name string, ttl time.Duration) {
 	w.t.Helper()
-	var gone atomic.Bool
+	var links []*locktest.Link
 	var nodes []redlatch.Node
 	for _, n := range w.nodes {
-		nodes = append(nodes, cable{n.Node, &gone})
+		links = append(links, locktest.NewLink(w.t, n.Node))
+		nodes = append(nodes, links[len(links)-1])
 	}
-	c, err := redlatch.New(nodes, &redlatch.Options{Label: "crashed", Cluster: redlatch.Cluster{MaxTTL: time.Hour}})
+	c := locktest.NewClient(w.t, nodes, redlatch.Options{Label: "crashed", Cluster: redlatch.Cluster{MaxTTL: time.Hour}})
+	_, err := c.Lock(w.t.Context(), name, &redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
 	must(w.t, err)
-	w.t.Cleanup(func() { c.Close() })
-	_, err = c.Lock(w.t.Context(), name, &redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
-	must(w.t, err)
-	gone.Store(true)
-}
-
-// cable is a way to a node that can be cut for one client.
-type cable struct {
-	redlatch.Node
-	cut *atomic.Bool
-}
-
-func (c cable) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if c.cut.Load() {
-		return node.Reply{}, errors.New("unplugged")
+	for _, l := range links {
+		l.Cut()
 	}
-	return c.Node.Do(ctx, req)
 }
 
 func (w *world) release(l *redlatch.Lease) {

@@ -18,8 +18,8 @@
 --          ARGV[2] to [9] may be absent from some point on
 --
 -- Reply: in the common case a number, the server's clock in µs, or 0 if it did not
--- matter. It means granted, with the token as the fence. Otherwise {status, holder, left ms, fence, now s, now
--- µs, rank}, all strings, with the rank 0
+-- matter. It means granted, with the token as the fence. Otherwise {status, holder,
+-- left ms, fence, now s, now µs, rank}, all strings, with the rank 0
 --   granted   it was ours and is gone, or, with ARGV[7], expires by then
 --   held      holder has it, for as long as left says (-1: no expiry), or is a
 --             group; see lib/group.lua
