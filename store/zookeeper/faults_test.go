@@ -432,7 +432,7 @@ func TestReadShowsWhatAnotherServerHasAcknowledged(t *testing.T) {
 	a, b := open(t, "zookeeper://"+leads.Addr()).store, open(t, "zookeeper://"+others[0].Addr()).store
 	check.Must(t, a.Prepare(t.Context()))
 	seen := a.mustRead(t, "job")
-	for i := range 200 {
+	for i := range 500 {
 		row := version("job", strconv.Itoa(i))
 		a.mustSwap(t, seen, row)
 		if got := b.mustRead(t, "job").Row.State; string(got) != string(row.State) {
