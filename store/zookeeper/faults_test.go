@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -423,22 +425,42 @@ func TestDeposedLeaderGivesNoAnswerThatCounts(t *testing.T) {
 	}
 }
 
-// TestReadShowsWhatAnotherServerHasAcknowledged writes through the leader and reads
-// through a follower, which hears of it a moment later.
-func TestReadShowsWhatAnotherServerHasAcknowledged(t *testing.T) {
-	t.Parallel()
+// lagging starts an ensemble in which a follower hears from the leader late.
+func lagging(t testing.TB, late time.Duration) (leads, lags *servertest.OwnDatabase) {
+	t.Helper()
 	servers, _ := start(t, 3)
 	leads, others := leader(t, servers)
-	a, b := open(t, "zookeeper://"+leads.Addr()).store, open(t, "zookeeper://"+others[0].Addr()).store
+	lags = others[0]
+	link := servertest.NewProxy(t, leads)
+	of := regexp.MustCompile(fmt.Sprintf(`(?m)^(server\.%d=)([^:]+:\d+)`, slices.Index(servers, leads)+1))
+	lags.Config = func(text string) string {
+		link.LeadTo(of.FindStringSubmatch(text)[2])
+		return of.ReplaceAllString(text, "${1}"+link.Addr())
+	}
+	lags.Kill()
+	lags.Restart()
+	link.Set(servertest.Weather{Replies: servertest.Direction{Delay: late}})
+	return leads, lags
+}
+
+// TestReadShowsWhatAnotherServerHasAcknowledged writes through the leader and reads
+// through a follower that hears of it later.
+func TestReadShowsWhatAnotherServerHasAcknowledged(t *testing.T) {
+	t.Parallel()
+	leads, lags := lagging(t, 100*time.Millisecond)
+	a, b := open(t, "zookeeper://"+leads.Addr()).store, open(t, "zookeeper://"+lags.Addr()).store
 	check.Must(t, a.Prepare(t.Context()))
-	seen := a.mustRead(t, "job")
-	for i := range 500 {
-		row := version("job", strconv.Itoa(i))
-		a.mustSwap(t, seen, row)
-		if got := b.mustRead(t, "job").Row.State; string(got) != string(row.State) {
-			t.Fatalf("after %d was written, %s was read", i, got)
+	b.mustRead(t, "job") // it is connected
+	for i := range 3 {
+		for kind, how := range map[string]*call{"that counts": {}, "for display": {display: true}} {
+			row := version("job", fmt.Sprint(i, " ", kind))
+			a.mustSwap(t, a.mustRead(t, "job"), row)
+			got, err := b.Read(how.in(t.Context()), "job")
+			check.Must(t, err)
+			if string(got.Row.State) != string(row.State) {
+				t.Fatalf("after %q was written, a read %s showed %q", row.State, kind, got.Row.State)
+			}
 		}
-		seen = a.mustRead(t, "job")
 	}
 }
 

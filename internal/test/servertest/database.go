@@ -29,6 +29,10 @@ type Database struct {
 	// proxy before it.
 	DSN func(address string) string
 
+	// Config, if it is not nil, changes the configuration of a member of ZooKeeper
+	// before the member is started.
+	Config func(text string) string
+
 	scheme, database string // of a URL, before and after the address
 	setUp            func(s *Database) error
 	flags            []string // for a replica, too

@@ -54,6 +54,9 @@ func NewZooKeeper(members int, settings ...string) ([]*Database, error) {
 			config := filepath.Join(s.dir, "zoo.cfg")
 			s.run = func() []string {
 				text := fmt.Sprintf("%s\ndataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%d\n", strings.Join(lines, "\n"), data, s.port)
+				if s.Config != nil {
+					text = s.Config(text)
+				}
 				_ = os.WriteFile(config, []byte(text), 0o600) // else the server says that it is missing
 				return append(append([]string{java}, flags...), "-cp", jar+":"+log, "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
 			}
