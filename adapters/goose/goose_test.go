@@ -121,14 +121,18 @@ func TestOneCopyOfFourMigrates(t *testing.T) {
 	}
 }
 
-// TestCopiesWithoutTheLockMigrateTogether shows that the test above can fail.
+// TestCopiesWithoutTheLockMigrateTogether shows that the test above can fail. Copies
+// that begin one after the other by chance do no harm, so it tries several times.
 func TestCopiesWithoutTheLockMigrateTogether(t *testing.T) {
 	t.Parallel()
-	c := copies{t: t, file: filepath.Join(t.TempDir(), "shop.db")}
-	runs, together, errs := c.migrate(func() []goose.ProviderOption { return nil })
-	if err := errors.Join(errs...); runs < 2 && !together && err == nil {
-		t.Errorf("without a lock the migration ran %d times, and no copy failed", runs)
+	for range 20 {
+		c := copies{t: t, file: filepath.Join(t.TempDir(), "shop.db")}
+		runs, together, errs := c.migrate(func() []goose.ProviderOption { return nil })
+		if err := errors.Join(errs...); runs > 1 || together || err != nil {
+			return
+		}
 	}
+	t.Error("without a lock each migration ran once, and no copy failed")
 }
 
 // TestLossOfTheLockEndsTheMigration freezes all servers while a copy migrates.
