@@ -16,7 +16,8 @@ TIMEOUT     ?= 30m
 # processor, in two packages. With more, those on Redis were starved.
 CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PARALLEL    ?= $(shell expr 2 \* $(CORES))
-AT_ONCE     ?= $(shell expr 1 + $(CORES))
+AT_ONCE     ?= $(shell expr 2 + $(CORES))
+TESTFLAGS   := -count=1 -vet=off -ldflags=-s -parallel $(PARALLEL) -timeout $(TIMEOUT)
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 # The library and the commands. The pattern "work" has in addition the other
@@ -26,10 +27,15 @@ OURS := ./... ./cmd/...
 
 # The packages whose tests take longest. They begin first: go test begins
 # packages in their order, and takes each once.
-LONGEST := ./store/redis ./cmd/redlatch ./internal/test/sim . ./internal/test/chaos ./store/zookeeper ./store/postgres ./store/mysql ./store/etcd ./node/casnode/... ./fence \
-	./internal/runner ./adapters/redsync ./adapters/prom ./internal/test/explore ./store/sqlite \
+LONGEST := ./store/redis ./cmd/redlatch . ./internal/test/chaos ./store/zookeeper ./store/postgres ./store/mysql ./store/etcd ./fence \
+	./internal/runner ./adapters/redsync ./adapters/prom ./store/sqlite \
 	./test/interop/former ./test/interop/scenario ./test/interop/wire ./test/interop/service ./test/browser \
-	./internal/test/snippets ./examples/store ./packaging ./test/bench/measure ./node/casnode/casnodetest ./internal/protocol
+	./examples/store ./test/bench/measure ./node/casnode/casnodetest
+
+# The packages whose tests compute, in virtual time. They are run beside the others,
+# at a lower priority, and without the race detector, which would take four times as
+# long. make soak has it on for them too.
+COMPUTE := ./internal/test/sim ./node/casnode ./internal/test/explore ./internal/protocol ./internal/test/world ./internal/test/snippets ./packaging/...
 
 .DEFAULT_GOAL := help
 
@@ -49,9 +55,10 @@ deps: ## install what the tests need and is missing: redis-server, MariaDB, Post
 # Tests of several packages execute the command as users have it. What they build
 # is compiled first, so that they do not all compile it at once.
 .PHONY: test
-test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
+test: deps lint ## everything that must pass: deps, lint, all tests, under the race detector but for those that compute
 	@$(GO) build -o /dev/null ./cmd/redlatch
-	@$(GO) run ./internal/test/testrun $(RACE) -count=1 -vet=off -ldflags=-w -p $(AT_ONCE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(LONGEST) work
+	@$(GO) run ./internal/test/testrun $(RACE) $(TESTFLAGS) -p $(AT_ONCE) $(LONGEST) $$($(GO) list work | grep -vxF "$$($(GO) list $(COMPUTE))") \
+		-- $(TESTFLAGS) -p 1 $(COMPUTE)
 
 .PHONY: short
 short: ## the quick tests alone: no servers, no crowds of processes, no exploration, no race detector

@@ -1,7 +1,10 @@
 // Testrun runs go test and prints little about what passes: a line for each
 // package, each failure when its test ends and again at the end, and the counts.
 //
-//	go run ./internal/test/testrun [flags of go test] PACKAGES
+//	go run ./internal/test/testrun [flags of go test] PACKAGES [-- [flags] PACKAGES]
+//
+// The packages after -- are run meanwhile, with flags of their own and at a lower
+// priority: those whose tests compute, and have no clock to be late for.
 //
 // A test that failed is run once more, alone, when all others are over: tests
 // on real servers may fail on a machine that is too busy. It is named in the
@@ -16,6 +19,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -23,6 +27,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -30,12 +35,12 @@ func main() {
 	begin := time.Now()
 	s := newSummary(os.Stdout)
 	s.short = slices.Contains(os.Args, "-short")
-	if err := run(os.Args[1:], s); err != nil {
+	if err := s.run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "testrun:", err)
 		os.Exit(2)
 	}
-	s.repeat(func(pkg, test string, s *summary) error {
-		return run(alone(os.Args[1:], pkg, test), s)
+	s.repeat(func(args []string, red redTest, second *summary) error {
+		return second.run(alone(args, red))
 	})
 	if !s.report(time.Since(begin)) {
 		os.Exit(1)
@@ -51,10 +56,27 @@ var settings = []string{
 	"GOGC=300", "GOMEMLIMIT=3GiB",
 }
 
-// run runs go test and passes its output to s. A failure of go test is no
-// error: s records it.
-func run(args []string, s *summary) error {
-	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+// run runs go test for the arguments, and once more for those after --, at the same
+// time.
+func (s *summary) run(args []string) error {
+	var beside chan error
+	if i := slices.Index(args, "--"); i >= 0 {
+		later := args[i+1:]
+		args, beside = args[:i], make(chan error, 1)
+		go func() { beside <- s.goTest(later, "nice", "-n", "5") }()
+	}
+	err := s.goTest(args)
+	if beside != nil {
+		err = errors.Join(err, <-beside)
+	}
+	return err
+}
+
+// goTest runs go test, by way of another command if there is one, and takes its
+// output. A failure of go test is no error: it is recorded.
+func (s *summary) goTest(args []string, by ...string) error {
+	line := slices.Concat(by, []string{"go", "test", "-json"}, args)
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Stderr = os.Stderr
 	cmd.Env = os.Environ()
 	for _, set := range settings {
@@ -69,9 +91,11 @@ func run(args []string, s *summary) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	s.read(out)
+	s.read(out, args)
 	err = cmd.Wait()
 	if cmd.ProcessState.ExitCode() == 1 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.red = true
 		return nil
 	}
@@ -80,7 +104,7 @@ func run(args []string, s *summary) error {
 
 // alone returns the arguments that run one test: the flags of args without
 // their packages.
-func alone(args []string, pkg, test string) []string {
+func alone(args []string, red redTest) []string {
 	var flags []string
 	for i, arg := range args {
 		value := i > 0 && slices.Contains([]string{"-p", "-parallel", "-timeout", "-run"}, args[i-1])
@@ -88,7 +112,7 @@ func alone(args []string, pkg, test string) []string {
 			flags = append(flags, arg)
 		}
 	}
-	return append(flags, "-count=1", "-run", "^"+test+"$", pkg)
+	return append(flags, "-count=1", "-run", "^"+red.test+"$", red.pkg)
 }
 
 // event is a line that go test -json prints.
@@ -100,6 +124,7 @@ type event struct {
 
 // summary collects the results.
 type summary struct {
+	mu                      sync.Mutex
 	out                     io.Writer
 	red                     bool // go test reported it
 	short                   bool // skipped tests were asked for
@@ -107,6 +132,7 @@ type summary struct {
 	packages                map[string]int      // tests that passed, by package
 	reds                    map[string]int      // tests that failed, by package
 	again                   []redTest           // what may be run once more
+	args                    map[string][]string // of go test, by package
 	final                   bool                // something failed that counts at once
 	output                  map[string][]string // by package and test, while it runs
 	failures, skips         []string
@@ -124,19 +150,24 @@ const mostAgain = 3
 var final = []string{"DATA RACE", "race detected", "panic", "promise", "two ", "both ", "second holder", "overlap", "token"}
 
 func newSummary(out io.Writer) *summary {
-	return &summary{out: out, packages: map[string]int{}, reds: map[string]int{}, output: map[string][]string{}}
+	return &summary{out: out, packages: map[string]int{}, reds: map[string]int{}, args: map[string][]string{}, output: map[string][]string{}}
 }
 
-func (s *summary) read(r io.Reader) {
+// read takes the output of go test with these arguments.
+func (s *summary) read(r io.Reader, args []string) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 16<<20)
 	for in.Scan() {
 		var e event
-		if json.Unmarshal(in.Bytes(), &e) != nil {
+		known := json.Unmarshal(in.Bytes(), &e) == nil
+		s.mu.Lock()
+		if known {
+			s.args[e.Package] = args
+			s.take(e)
+		} else {
 			fmt.Fprintln(s.out, in.Text())
-			continue
 		}
-		s.take(e)
+		s.mu.Unlock()
 	}
 }
 
@@ -225,14 +256,14 @@ func (s *summary) endOfPackage(e event) {
 
 // repeat runs the tests that failed once more, each alone. If all of them pass,
 // the whole run has passed.
-func (s *summary) repeat(run func(pkg, test string, s *summary) error) {
+func (s *summary) repeat(run func(args []string, red redTest, second *summary) error) {
 	if s.final || len(s.again) == 0 || len(s.again) > mostAgain {
 		return
 	}
 	for _, red := range s.again {
 		fmt.Fprintf(s.out, "again %s %s, alone\n", short(red.pkg), red.test)
 		second := newSummary(s.out)
-		if err := run(red.pkg, red.test, second); err != nil || !second.well() || second.skipped > 0 {
+		if err := run(s.args[red.pkg], red, second); err != nil || !second.well() || second.skipped > 0 {
 			return
 		}
 	}

@@ -55,7 +55,7 @@ func TestSummaryNamesWhatFailedWasSkippedAndRanAgain(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		s := newSummary(&out)
-		s.read(strings.NewReader(strings.TrimSpace(c.events)))
+		s.read(strings.NewReader(strings.TrimSpace(c.events)), []string{"-race"})
 		if well := s.report(time.Second); well != c.well {
 			t.Errorf("%s: well is %v, want %v", c.what, well, c.well)
 		}
@@ -114,14 +114,14 @@ func TestTestThatFailedIsRunOnceMoreAlone(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		s := newSummary(&out)
-		s.read(strings.NewReader(strings.TrimSpace(c.events)))
+		s.read(strings.NewReader(strings.TrimSpace(c.events)), []string{"-race"})
 		s.red = true
 		runs := 0
-		s.repeat(func(_, test string, s *summary) error {
-			if runs++; test != "TestB" {
-				t.Errorf("%s: %s is run again", c.what, test)
+		s.repeat(func(args []string, red redTest, second *summary) error {
+			if runs++; red.test != "TestB" || len(args) != 1 {
+				t.Errorf("%s: %s is run again, with %q", c.what, red.test, args)
 			}
-			s.read(strings.NewReader(c.second))
+			second.read(strings.NewReader(c.second), nil)
 			return nil
 		})
 		if well := s.report(time.Second); well != c.well || runs != c.runs {
@@ -134,8 +134,21 @@ func TestTestThatFailedIsRunOnceMoreAlone(t *testing.T) {
 }
 
 func TestFlagsOfARunAloneAreThoseOfTheWholeRun(t *testing.T) {
-	got := alone([]string{"-race", "-p", "3", "-timeout", "30m", "./store/redis", "work"}, "x/y", "TestB")
+	got := alone([]string{"-race", "-p", "3", "-timeout", "30m", "./store/redis", "work"}, redTest{"x/y", "TestB"})
 	if want := "-race -p 3 -timeout 30m -count=1 -run ^TestB$ x/y"; strings.Join(got, " ") != want {
 		t.Errorf("got %q, want %q", strings.Join(got, " "), want)
+	}
+}
+
+// TestPackagesAfterTheDashesAreRunWithTheirOwnFlags runs one package in each way.
+func TestPackagesAfterTheDashesAreRunWithTheirOwnFlags(t *testing.T) {
+	var out bytes.Buffer
+	s := newSummary(&out)
+	const one, other = "github.com/redlatch/redlatch/internal/early", "github.com/redlatch/redlatch/internal/screen"
+	if err := s.run([]string{"-run", "^Test", one, "--", "-run", "^TestNone$", other}); err != nil {
+		t.Fatal(err)
+	}
+	if s.packages[one] == 0 || s.packages[other] != 0 || len(s.args[one]) != 3 || len(s.args[other]) != 3 || s.red {
+		t.Errorf("tests by package: %v, arguments: %v\n%s", s.packages, s.args, out.String())
 	}
 }
