@@ -9,6 +9,6 @@
 // ways.
 //
 // Package memory adds a mutex, a clock and listeners to a Server. The
-// simulation runs on Servers too. Its TestModelAnswersAsARealServer compares
-// them with a real Redis server.
+// simulation runs on Servers too. TestModelAnswersAsARealServer compares them
+// with real stores.
 package nodestate

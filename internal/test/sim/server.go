@@ -13,8 +13,7 @@ import (
 
 // Server is the model of a Redis server with redlatch's scripts: the state of a
 // node, which is a plain value, and a connection by which it notifies waiters.
-// That it answers as a real server does is shown by
-// TestModelAnswersAsARealServer.
+// TestModelAnswersAsARealServer of package nodestate compares it with real ones.
 type Server struct {
 	name  string
 	clock func() time.Time

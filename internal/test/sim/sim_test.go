@@ -10,19 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-)
 
-// seeds are the seeds of a run.
-func seeds(t *testing.T, from, count uint64) (uint64, uint64) {
-	s := os.Getenv("REDLATCH_SEEDS")
-	if s == "" {
-		return from, count
-	}
-	if n, err := fmt.Sscanf(s, "%d:%d", &from, &count); n != 2 || err != nil || count == 0 {
-		t.Fatalf("REDLATCH_SEEDS is %q: it must be FROM:COUNT, with a count above 0", s)
-	}
-	return from, count
-}
+	"github.com/redlatch/redlatch/internal/test/check"
+)
 
 // sum is the result of many histories.
 type sum struct {
@@ -84,7 +74,7 @@ func TestNoHistoryOfNodesWithoutAClockBreaksAPromise(t *testing.T) {
 
 // histories runs the histories of seeds whose plan is wanted.
 func histories(t *testing.T, count uint64, wanted func(*Plan) bool) (*sum, uint64) {
-	from, count := seeds(t, 1, count)
+	from, count := check.Seeds(t, 1, count)
 	var (
 		next    atomic.Uint64
 		all     = sum{histories: map[Climate]int{}, overlaps: map[Climate]int{}, seen: map[string]int{}}

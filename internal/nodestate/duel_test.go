@@ -1,10 +1,11 @@
 //go:build unix
 
-package sim
+package nodestate_test
 
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -21,7 +23,7 @@ import (
 // same waiters.
 func TestModelAnswersAsARealServer(t *testing.T) {
 	for _, r := range rivals() {
-		from, count := seeds(t, 1, map[bool]uint64{false: 60, true: 16}[r.rows || r.exact])
+		from, count := check.Seeds(t, 1, map[bool]uint64{false: 60, true: 16}[r.rows || r.exact])
 		workers := min(8, count)
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +78,7 @@ func duelName(seed uint64) string {
 // TestModelIsGuardedAsARealServer does the same with the guard on, and flushes
 // both in between.
 func TestModelIsGuardedAsARealServer(t *testing.T) {
-	from, count := seeds(t, 1, 6)
+	from, count := check.Seeds(t, 1, 6)
 	for _, r := range rivals() {
 		if !r.marks {
 			continue
@@ -85,9 +87,9 @@ func TestModelIsGuardedAsARealServer(t *testing.T) {
 			t.Parallel()
 			for seed := from; seed < from+min(count, 200); seed++ {
 				open, flush := r.start(t)
-				s := &stream{dice: dice(mix(seed))}
+				s := rand.New(rand.NewPCG(seed, 0))
 				guard := &node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Second,
-					Window: 2 * time.Second, Quarantine: s.between(50*time.Millisecond, 500*time.Millisecond).Truncate(time.Millisecond)}
+					Window: 2 * time.Second, Quarantine: time.Duration(50+s.IntN(450)) * time.Millisecond}
 				d := newDuel(t, r, listen(t, open(t), r.rows), duelName(seed), seed)
 				d.flush = flush
 				d.fight(guard)
@@ -96,15 +98,18 @@ func TestModelIsGuardedAsARealServer(t *testing.T) {
 	}
 }
 
+// one reports true once in n calls on average.
+func one(s *rand.Rand, n int) bool { return s.IntN(n) == 0 }
+
 // duel is a real server and its model.
 type duel struct {
 	t     *testing.T
 	rival rival
 	seed  uint64
 	name  string
-	s     *stream
+	s     *rand.Rand
 	real  *watched
-	model *Server
+	model nodestate.Server
 	began time.Time
 	now   time.Time
 	fence node.Token
@@ -127,24 +132,22 @@ type duel struct {
 }
 
 func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *duel {
-	d := &duel{t: t, rival: r, seed: seed, name: name, s: &stream{dice: dice(mix(seed))}, real: real, began: time.Now(), slowest: real.read}
-	d.plain = d.s.one(6)
+	d := &duel{t: t, rival: r, seed: seed, name: name, s: rand.New(rand.NewPCG(seed, 0)), real: real, began: time.Now(), slowest: real.read}
+	d.plain = one(d.s, 6)
 	d.long, d.window = time.Hour, 2*time.Second
 	if seed%2 == 0 {
 		d.long, d.window = 10*time.Second, 10*time.Second
 	}
-	if !d.s.one(3) {
+	if !one(d.s, 3) {
 		// Few kinds, so that some share.
 		some := []node.Share{{}, {Mode: node.Shared}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}, {Mode: node.Slotted, Slots: 3}}
-		a, b := some[d.s.intn(len(some))], some[1+d.s.intn(len(some)-1)]
+		a, b := some[d.s.IntN(len(some))], some[1+d.s.IntN(len(some)-1)]
 		for i := range d.kinds {
-			d.kinds[i] = []node.Share{a, b, b}[d.s.intn(3)]
+			d.kinds[i] = []node.Share{a, b, b}[d.s.IntN(3)]
 		}
-		d.crowd = !d.s.one(3)
+		d.crowd = !one(d.s, 3)
 	}
-	d.model = NewServer("model", func() time.Time { return d.now }, false)
-	d.model.state.Silent = r.rows
-	d.model.tell = func(w node.Wake) { d.wakes = append(d.wakes, described(w)) }
+	d.model = nodestate.Server{ID: "model", Silent: r.rows}
 	return d
 }
 
@@ -153,39 +156,39 @@ const duelSteps = 60 // the requests of a sequence
 // fight sends one sequence of requests, and reports whether it reached its end.
 func (d *duel) fight(guard *node.Guard) bool {
 	for range duelSteps {
-		if guard != nil && d.s.one(12) && d.flush != nil {
+		if guard != nil && one(d.s, 12) && d.flush != nil {
 			d.flush()
-			d.model.flush()
+			d.model.Flush()
 			d.log = append(d.log, "flush")
 		}
-		if d.s.one(10) {
+		if one(d.s, 10) {
 			// Shorter than a notification is valid, or longer.
-			time.Sleep([]time.Duration{170 * time.Millisecond, 380 * time.Millisecond}[d.s.intn(4)/3])
+			time.Sleep([]time.Duration{170 * time.Millisecond, 380 * time.Millisecond}[d.s.IntN(4)/3])
 		}
 		req := d.request()
-		if d.s.one(5) {
+		if one(d.s, 5) {
 			req = d.recordRequest()
 		}
 		if guard != nil && req.Op != node.OpYield {
 			req.Guard = guard
-			if d.s.one(6) {
+			if one(d.s, 6) {
 				marks := []node.Mark{node.MarkRead, node.MarkRead, node.MarkWrite, node.MarkWrite, node.MarkWrite, node.MarkFresh, node.MarkReplace, node.MarkBar, node.MarkNote}
-				req = node.Request{Op: node.OpMark, Mark: marks[d.s.intn(len(marks))], Guard: guard,
-					TTL:   []time.Duration{0, 0, 2 * guard.Quarantine}[d.s.intn(3)],
-					Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[d.s.intn(3)]}
+				req = node.Request{Op: node.OpMark, Mark: marks[d.s.IntN(len(marks))], Guard: guard,
+					TTL:   []time.Duration{0, 0, 2 * guard.Quarantine}[d.s.IntN(3)],
+					Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[d.s.IntN(3)]}
 			}
 			other := *guard
-			other.Off = req.Op != node.OpMark && d.s.one(5)
-			if d.s.one(10) {
+			other.Off = req.Op != node.OpMark && one(d.s, 5)
+			if one(d.s, 10) {
 				other.Membership = "fedcba9876543210"
 			}
-			if req.Op == node.OpMark && d.s.one(6) {
+			if req.Op == node.OpMark && one(d.s, 6) {
 				other.Generation = 2
 			}
 			if other != *guard {
 				req.Guard = &other
 			}
-			if d.s.one(40) {
+			if one(d.s, 40) {
 				d.real.epoch++ // another node has noted a later marking
 			}
 			req.Epoch = d.real.epoch
@@ -226,20 +229,20 @@ func (d *duel) request() node.Request {
 		node.OpExtend, node.OpYield, node.OpRepair, node.OpInspect, node.OpBreak}
 	if d.crowd {
 		ops = []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire,
-			node.OpRelease, node.OpRelease, node.OpRelease, node.OpYield, node.OpYield, node.OpExtend, node.OpRepair, ops[s.intn(len(ops))]}
+			node.OpRelease, node.OpRelease, node.OpRelease, node.OpYield, node.OpYield, node.OpExtend, node.OpRepair, ops[s.IntN(len(ops))]}
 	}
-	who := s.intn(6)
+	who := s.IntN(6)
 	req := node.Request{
-		Op: ops[s.intn(len(ops))], Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name),
-		TTL: []time.Duration{100 * time.Millisecond, d.long}[s.intn(4)/3], Window: d.window, Retention: time.Hour,
+		Op: ops[s.IntN(len(ops))], Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name),
+		TTL: []time.Duration{100 * time.Millisecond, d.long}[s.IntN(4)/3], Window: d.window, Retention: time.Hour,
 		Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro(), // two have the same
 	}
 	far := d.window + 700*time.Millisecond
 	req.Token = []node.Token{
 		node.Token(now.UnixMicro()), node.Token(now.UnixMicro()), d.fence + 1, d.fence + 1, d.fence, d.fence - min(d.fence, 1),
 		node.Token(now.Add(far).UnixMicro()), node.Token(now.Add(-far).UnixMicro()),
-	}[s.intn(8)]
-	if d.crowd && !s.one(5) {
+	}[s.IntN(8)]
+	if d.crowd && !one(s, 5) {
 		req.Token = max(d.fence+1, node.Token(now.UnixMicro()))
 	}
 	if d.plain {
@@ -249,40 +252,40 @@ func (d *duel) request() node.Request {
 		}
 	}
 	req.Share = d.kinds[who]
-	if d.kinds != [6]node.Share{} && req.Op != node.OpYield && s.one(6) {
+	if d.kinds != [6]node.Share{} && req.Op != node.OpYield && one(s, 6) {
 		// A value waits for one kind alone.
-		other := []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}, {Mode: node.Slotted, Slots: 3}}[s.intn(4)]
+		other := []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}, {Mode: node.Slotted, Slots: 3}}[s.IntN(4)]
 		if req.Op != node.OpAcquire || who == 3 {
 			req.Share = other
 		}
 	}
 	if req.Mode == node.Slotted {
-		req.Slot = uint8(s.intn(int(req.Slots)))
+		req.Slot = uint8(s.IntN(int(req.Slots)))
 	}
-	if req.Mode == node.Shared && !d.plain && s.one(3) {
+	if req.Mode == node.Shared && !d.plain && one(s, 3) {
 		req.Token = d.fence // above the floor, or equal to it
 	}
 	switch req.Op {
 	case node.OpAcquire:
 		req.Wait = who != 3 // the same in all its requests
-		if s.one(8) {
+		if one(s, 8) {
 			req.Token = 0 // like a client without tokens, beside clients with tokens
 		}
 	case node.OpExtend:
-		req.Reserve = []node.Token{0, 1, 3}[s.intn(3)]
-		if held := d.model.holders(d.name); len(held) > 0 && !d.plain && s.one(2) {
+		req.Reserve = []node.Token{0, 1, 3}[s.IntN(3)]
+		if held := d.model.Look(d.now, d.name).Holders; len(held) > 0 && !d.plain && one(s, 2) {
 			// The holder asks for tokens that nobody has.
 			req.Value, req.Share, req.Token = held[0].Value, held[0].Share, max(d.fence+1, node.Token(now.UnixMicro()))
 		}
 	case node.OpYield:
 		req.Wait = true
 	case node.OpRelease:
-		req.Once = s.one(3)
-		req.NoRepair = []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[s.intn(4)]
-		req.Keep = []time.Duration{0, 0, 0, 100 * time.Millisecond, 10 * time.Minute, 2 * time.Hour}[s.intn(6)]
+		req.Once = one(s, 3)
+		req.NoRepair = []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[s.IntN(4)]
+		req.Keep = []time.Duration{0, 0, 0, 100 * time.Millisecond, 10 * time.Minute, 2 * time.Hour}[s.IntN(6)]
 	case node.OpRepair:
 		req.Token = max(req.Token, 1)
-		req.Until = []time.Time{{}, now.Add(time.Hour), now.Add(-time.Hour)}[s.intn(3)]
+		req.Until = []time.Time{{}, now.Add(time.Hour), now.Add(-time.Hour)}[s.IntN(3)]
 	case node.OpBreak:
 		req.Value, req.Share = "", node.Share{}
 	case node.OpInspect:
@@ -298,16 +301,16 @@ const briefly = 150 * time.Millisecond
 func (d *duel) recordRequest() node.Request {
 	s := d.s
 	req := node.Request{
-		Op: []node.Op{node.OpComplete, node.OpCheck, node.OpRecords, node.OpAdopt}[s.intn(4)], Name: d.name,
-		Occurrence: fmt.Sprint(s.intn(3)), Retention: []time.Duration{briefly, time.Hour}[s.intn(4)/3], Skip: s.intn(3) / 2,
+		Op: []node.Op{node.OpComplete, node.OpCheck, node.OpRecords, node.OpAdopt}[s.IntN(4)], Name: d.name,
+		Occurrence: fmt.Sprint(s.IntN(3)), Retention: []time.Duration{briefly, time.Hour}[s.IntN(4)/3], Skip: s.IntN(3) / 2,
 	}
 	if req.Op == node.OpAdopt {
-		req.Adopt = &node.Adoption{Begun: d.begun, Whole: s.one(2), Since: d.began.Add(-s.between(0, time.Second)).Truncate(time.Microsecond)}
-		if s.one(4) {
+		req.Adopt = &node.Adoption{Begun: d.begun, Whole: one(s, 2), Since: d.began.Add(-time.Duration(s.IntN(1e6)) * time.Microsecond).Truncate(time.Microsecond)}
+		if one(s, 4) {
 			req.Adopt.Begun = d.began
 		}
-		for range s.intn(3) {
-			req.Adopt.Records = append(req.Adopt.Records, node.Record{Occurrence: fmt.Sprint(s.intn(4)), Left: []time.Duration{briefly, time.Hour}[s.intn(2)]})
+		for range s.IntN(3) {
+			req.Adopt.Records = append(req.Adopt.Records, node.Record{Occurrence: fmt.Sprint(s.IntN(4)), Left: []time.Duration{briefly, time.Hour}[s.IntN(2)]})
 		}
 	}
 	return req
@@ -367,7 +370,7 @@ func (d *duel) step(req node.Request) bool {
 		d.reserved++
 	}
 	after := []time.Duration{req.TTL, req.NoRepair, req.Keep}
-	if e := d.model.state.Stored(d.name); e != nil && len(e.Queue.Waiters) > 0 {
+	if e := d.model.Stored(d.name); e != nil && len(e.Queue.Waiters) > 0 {
 		after = append(after, node.WaiterLease, node.TurnLease, node.TurnLease/6)
 	}
 	if g := req.Guard; g != nil {
@@ -399,15 +402,21 @@ func (d *duel) step(req node.Request) bool {
 // coarse as theirs.
 func (d *duel) ask(req node.Request) (node.Reply, error) {
 	var before nodestate.Entry
-	if e := d.model.state.Stored(req.Name); e != nil {
+	if e := d.model.Stored(req.Name); e != nil {
 		before = e.Clone()
 		before.Settle(d.now)
 	}
-	reply, err := d.model.Do(req)
-	if e := d.model.state.Stored(req.Name); e != nil && d.rival.rows {
+	if err := nodestate.Check(req); err != nil {
+		return node.Reply{}, err
+	}
+	reply, wakes := d.model.Apply(d.now, req)
+	for _, w := range wakes {
+		d.wakes = append(d.wakes, described(w))
+	}
+	if e := d.model.Stored(req.Name); e != nil && d.rival.rows {
 		e.Queue.Coarsen(&before.Queue)
 	}
-	return reply, err
+	return reply, nil
 }
 
 // essence is what is compared of a reply.
@@ -451,7 +460,7 @@ func (d *duel) sameListing() {
 	if d.nearEdge(real.Reply.Now, took) {
 		return
 	}
-	model := d.model.state.Look(real.Reply.Now, d.name)
+	model := d.model.Look(real.Reply.Now, d.name)
 	if a, b := listed(real), listed(model); a != b {
 		d.differ("%s has\n%sthe model\n%s", d.rival.name, a, b)
 	}

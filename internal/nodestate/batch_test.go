@@ -1,6 +1,6 @@
 //go:build unix
 
-package sim
+package nodestate_test
 
 import (
 	"context"

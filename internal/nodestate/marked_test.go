@@ -1,13 +1,16 @@
 //go:build unix
 
-package sim
+package nodestate_test
 
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -18,16 +21,16 @@ import (
 // changes. No quarantine ends in that time.
 func TestModelIsMarkedAsARealServer(t *testing.T) {
 	server := servertest.Redis(t, 1)[0]
-	from, count := seeds(t, 1, 20)
+	from, count := check.Seeds(t, 1, 20)
 	seen := map[string]int{}
 	for seed := from; seed < from+min(count, 200); seed++ {
 		server.Do("FLUSHALL")
 		open, _ := ofServer(server)
 		n := listen(t, open(t), false) // it remembers the highest epoch
 		known := uint64(0)
-		s := &stream{dice: dice(mix(seed))}
+		s := rand.New(rand.NewPCG(seed, 0))
 		var now time.Time
-		model := NewServer("model", func() time.Time { return now }, false)
+		model := nodestate.Server{ID: "model"}
 		guards := []*node.Guard{
 			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 3 * time.Hour},
 			{Membership: "fedcba9876543210", Nodes: "a b d", MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 4 * time.Hour},
@@ -40,41 +43,39 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 		var log []string
 		for i := range 50 {
 			switch {
-			case s.one(15):
+			case one(s, 15):
 				server.Do("FLUSHALL")
-				model.flush()
+				model.Flush()
 				log = append(log, "flush")
-			case s.one(8):
+			case one(s, 8):
 				// A promotion changes a master's replication id.
 				server.Do("REPLICAOF", "127.0.0.1", "1")
 				server.Do("REPLICAOF", "NO", "ONE")
-				model.restart(model.save())
+				model.Restart(true, fmt.Sprint("model ", seed, " ", i))
 				log = append(log, "promotion")
 			}
-			guard := guards[[]int{0, 0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 5, 5, 6}[s.intn(14)]]
-			req := node.Request{Op: node.OpMark, Guard: guard, Mark: node.Mark(s.intn(6)),
-				TTL:   []time.Duration{0, 0, 6 * time.Hour}[s.intn(3)],
-				Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[s.intn(8)/3]}
-			if s.one(3) || guard.Off {
+			guard := guards[[]int{0, 0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 5, 5, 6}[s.IntN(14)]]
+			req := node.Request{Op: node.OpMark, Guard: guard, Mark: node.Mark(s.IntN(6)),
+				TTL:   []time.Duration{0, 0, 6 * time.Hour}[s.IntN(3)],
+				Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[s.IntN(8)/3]}
+			if one(s, 3) || guard.Off {
 				name := fmt.Sprint("marked/", seed, "/", i-i%10)
 				ops := []node.Op{node.OpAcquire, node.OpAcquire, node.OpExtend, node.OpRepair, node.OpBreak}
-				req = node.Request{Op: ops[s.intn(len(ops))], Guard: guard, Name: name, Value: fmt.Sprintf("%032x:%s", s.intn(2), name),
-					TTL: min(guard.MaxTTL, []time.Duration{time.Hour, time.Hour, 3 * time.Hour}[s.intn(3)]), Window: 2 * time.Second, Retention: time.Hour, Token: node.Token(time.Now().UnixMicro())}
+				req = node.Request{Op: ops[s.IntN(len(ops))], Guard: guard, Name: name, Value: fmt.Sprintf("%032x:%s", s.IntN(2), name),
+					TTL: min(guard.MaxTTL, []time.Duration{time.Hour, time.Hour, 3 * time.Hour}[s.IntN(3)]), Window: 2 * time.Second, Retention: time.Hour, Token: node.Token(time.Now().UnixMicro())}
 			}
-			if s.one(12) {
+			if one(s, 12) {
 				known++ // another node has noted a later marking
 			}
 			req.Epoch = known
-			req.Epochs = []node.Epochs{"", "", "0a0a0a0a:1", "0a0a0a0a:3,0b0b0b0b:1", "0b0b0b0b:2,0c0c0c0c:1"}[s.intn(5)]
+			req.Epochs = []node.Epochs{"", "", "0a0a0a0a:1", "0a0a0a0a:3,0b0b0b0b:1", "0b0b0b0b:2,0c0c0c0c:1"}[s.IntN(5)]
 			real, err := n.Do(context.Background(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			now, known = real.Now, max(known, real.Epoch)
-			said, err := model.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, nodestate.Check(req))
+			said, _ := model.Apply(now, req)
 			log = append(log, fmt.Sprintf("%v %d %v: %v", req.Op, req.Mark, *guard, real.Status))
 			seen[fmt.Sprint(req.Op, req.Mark, real.Status)]++
 			for _, r := range []*node.Reply{&real, &said} {
