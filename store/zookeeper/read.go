@@ -1,0 +1,223 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// znode is what is stored under a path.
+type znode struct {
+	data []byte
+	stat *zk.Stat // nil if there is none
+}
+
+// zxid is that of the last change.
+func (z znode) zxid() int64 {
+	if z.stat == nil {
+		return 0
+	}
+	return z.stat.Mzxid
+}
+
+func get(conn *zk.Conn, path string) (z znode, err error) {
+	if z.data, z.stat, err = conn.Get(path); errors.Is(err, zk.ErrNoNode) {
+		return znode{}, nil
+	}
+	return z, err
+}
+
+// place is where a snapshot was read: the versions of its znodes.
+type place struct {
+	server  string
+	row     stored
+	marker  stored
+	floor   node.Token
+	floorAt int32
+	changed int64 // the zxid of the last change of any of its znodes
+}
+
+// stored is a row and its znode.
+type stored struct {
+	casnode.Row
+	book book
+	at   int32 // the znode's version
+	zxid int64 // of its last change; 0 if there is no row
+	// timed says that it had timers when it was read; some may have ended since.
+	timed bool
+}
+
+// Read returns the row of a name. Its parts are of one moment, unless a Swap will check
+// that or the answer is for display.
+func (s *store) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
+	p, err := s.read(ctx, name)
+	if err != nil {
+		return casnode.Snapshot{}, explain(err)
+	}
+	s.remember(name, p)
+	return casnode.Snapshot{Row: p.row.Row, Marker: p.marker.Row, Server: p.server, KeepsFences: true, Floor: p.floor}, nil
+}
+
+// read reads in one session, and repeats it if there were two: the second one may be on
+// a server that lags behind what the first has seen.
+func (s *store) read(ctx context.Context, name string) (p place, err error) {
+	for {
+		conn, err := s.session(ctx)
+		if err != nil {
+			return p, err
+		}
+		p, err = within(ctx, func() (place, error) {
+			session := conn.SessionID()
+			p, err := s.readIn(conn, name, callOf(ctx))
+			if err == nil && (session == 0 || conn.SessionID() != session) {
+				err = errMoved
+			}
+			return p, err
+		})
+		if !again(err) || ctx.Err() != nil {
+			return p, err
+		}
+	}
+}
+
+// readIn reads in a session.
+func (s *store) readIn(conn *zk.Conn, name string, c *call) (p place, err error) {
+	if c.probe || c.display {
+		// What is read beside sync may be old. The row is not older than the rest: a
+		// row that was removed after it was read has changed the floor, too.
+		sync := func() error { _, err := conn.Sync(s.root); return err }
+		if c.probe && !c.refused {
+			sync = nil // the server may be up to date, and the Swap finds out
+		}
+		return s.collect(conn, name, sync)
+	}
+	// A quorum has executed this write, and with it all that was acknowledged before.
+	stat, err := conn.Set(s.root+wakesPath, nil, -1)
+	if errors.Is(err, zk.ErrNoNode) {
+		return p, s.unprepared(s.root + wakesPath)
+	}
+	if err != nil {
+		return p, err
+	}
+	for last := (place{}); ; last = p {
+		if p, err = s.collect(conn, name, nil); err != nil || p.asOf(stat.Mzxid) || p.same(last) {
+			return p, err
+		}
+	}
+}
+
+// asOf reports whether all is as it was at a zxid before it was read. A row that is
+// missing may have been removed since then, and the floor have been read before that;
+// timers may have been dropped.
+func (p place) asOf(zxid int64) bool {
+	return p.changed < zxid && p.row.zxid != 0 && !p.row.timed && !p.marker.timed
+}
+
+// same reports whether all is as it was at some moment between the readings of two
+// places: it was the same in both. A row that was there in between has left a trace in
+// the floor.
+func (p place) same(q place) bool {
+	return p.server == q.server && p.row.zxid == q.row.zxid && p.marker.zxid == q.marker.zxid && p.floorAt == q.floorAt
+}
+
+// collect reads the znodes, those of all names first. beside is called meanwhile.
+func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p place, err error) {
+	var floor, marker znode
+	var identities []string
+	var stat *zk.Stat
+	if beside == nil {
+		beside = func() error { return nil }
+	}
+	err = all(beside,
+		func() (err error) { floor, err = get(conn, s.root+floorPath); return err },
+		func() (err error) { marker, err = get(conn, s.root+markerPath); return err },
+		func() (err error) {
+			if identities, stat, err = conn.Children(s.root + identityPath); errors.Is(err, zk.ErrNoNode) {
+				err = nil
+			}
+			return err
+		})
+	switch {
+	case err != nil:
+		return p, err
+	case floor.stat == nil || len(floor.data) != 8:
+		return p, s.unprepared(s.root + floorPath)
+	case marker.stat == nil:
+		return p, s.unprepared(s.root + markerPath)
+	case len(identities) == 0:
+		return p, s.unprepared(s.root + identityPath)
+	case len(identities) > 1:
+		return p, errIdentities
+	}
+	p.server, p.floor, p.floorAt = identities[0], node.Token(binary.BigEndian.Uint64(floor.data)), floor.stat.Version
+	p.changed = max(stat.Pzxid, floor.zxid(), marker.zxid())
+	if p.marker, err = s.stored(conn, casnode.MarkerName, marker); err != nil {
+		return p, err
+	}
+	if p.row = p.marker; name == casnode.MarkerName {
+		return p, nil
+	}
+	if s.between != nil {
+		s.between()
+	}
+	z, err := get(conn, s.row(name))
+	if err == nil {
+		p.row, err = s.stored(conn, name, z)
+	}
+	p.changed = max(p.changed, z.zxid())
+	return p, err
+}
+
+// stored returns the row of a znode, and the timers that run: those that ran when the
+// znode was read, as far as they do now.
+func (s *store) stored(conn *zk.Conn, name string, z znode) (r stored, err error) {
+	r.Name = name
+	if z.stat == nil {
+		return r, nil
+	}
+	r.Version, r.book, r.State = decode(z.data)
+	r.at, r.zxid = z.stat.Version, z.stat.Mzxid
+	if z.stat.NumChildren == 0 {
+		return r, nil
+	}
+	r.timed = true
+	if r.Timers, _, err = conn.Children(s.row(name)); errors.Is(err, zk.ErrNoNode) {
+		r.Timers, err = nil, nil // it was removed, and its timers before
+	}
+	return r, err
+}
+
+// mostPlaces is how many places are remembered.
+const mostPlaces = 1024
+
+// remember notes where a row was read or written, for the Swap that follows. To forget
+// it costs a reading.
+func (s *store) remember(name string, p place) {
+	s.remembered.Lock()
+	defer s.remembered.Unlock()
+	if len(s.places) >= mostPlaces {
+		clear(s.places)
+	}
+	s.places[name] = p
+}
+
+// place returns where a snapshot was read; false if it is no longer so. A version is
+// written once, so the znodes are the same if the versions are.
+func (s *store) place(ctx context.Context, name string, seen casnode.Snapshot) (p place, ok bool, err error) {
+	is := func(p place) bool {
+		return p.server == seen.Server && p.row.Version == seen.Row.Version && p.floor == seen.Floor &&
+			(name == casnode.MarkerName || p.marker.Version == seen.Marker.Version)
+	}
+	s.remembered.Lock()
+	p, ok = s.places[name]
+	s.remembered.Unlock()
+	if ok && is(p) {
+		return p, true, nil
+	}
+	p, err = s.read((&call{display: true}).in(ctx), name)
+	return p, err == nil && is(p), err
+}
