@@ -16,7 +16,7 @@ TIMEOUT     ?= 30m
 # processor, in two packages. With more, those on Redis were starved.
 CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PARALLEL    ?= $(shell expr 2 \* $(CORES))
-AT_ONCE     ?= $(shell expr 2 + $(CORES))
+AT_ONCE     ?= $(shell expr 1 + $(CORES))
 TESTFLAGS   := -count=1 -vet=off -ldflags=-s -parallel $(PARALLEL) -timeout $(TIMEOUT)
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
@@ -27,7 +27,7 @@ OURS := ./... ./cmd/...
 
 # The packages whose tests take longest. They begin first: go test begins
 # packages in their order, and takes each once.
-LONGEST := ./store/redis ./cmd/redlatch . ./internal/test/chaos ./store/zookeeper ./store/postgres ./store/mysql ./store/etcd ./fence \
+LONGEST := ./store/redis ./cmd/redlatch ./internal/nodestate . ./internal/test/chaos ./store/zookeeper ./store/postgres ./store/mysql ./store/etcd ./fence \
 	./internal/runner ./adapters/redsync ./adapters/prom ./store/sqlite \
 	./test/interop/former ./test/interop/scenario ./test/interop/wire ./test/interop/service ./test/browser \
 	./examples/store ./test/bench/measure ./node/casnode/casnodetest
