@@ -1,6 +1,6 @@
 // Package ui is a page that shows the locks of a client's nodes: who holds each,
-// since when and until when, who waits, how the nodes are, and what happened
-// lately. It follows what happens without a reload. It changes nothing: to break
+// since when and until when, who waits, how the nodes are, and recent
+// events. It follows what happens without a reload. It changes nothing: to break
 // a lock it shows the command that does so.
 //
 // The command "redlatch ui" serves it. To have it in a server of your own, mount

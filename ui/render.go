@@ -147,7 +147,7 @@ func diff(before, now *parts, at time.Time) *message {
 	return m
 }
 
-// parts renders what a view shows of a snapshot, for those who follow it. All
+// parts renders what a view shows of a snapshot, for the viewers that follow it. All
 // viewers of one view share it.
 func (u *UI) parts(s *snapshot, v view) *parts {
 	if v.lock != "" {

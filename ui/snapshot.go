@@ -24,7 +24,7 @@ type snapshot struct {
 	nodes []nodeHealth
 	pulse *admin.Pulse
 	err   error   // too few nodes answered: the locks are those of asOf
-	lates []event // what happened lately, the last first
+	lates []event // recent events, the last first
 
 	// For the history: the tokens of the last breaks, by the names of the locks,
 	// and a closer look at those that are gone.

@@ -31,8 +31,8 @@ type Options struct {
 	// each job ran. Defaults to slog.Default.
 	Logger *slog.Logger
 
-	// OnError is called when a job was skipped because its lock could not be
-	// had, when it returned an error, and when its lock was lost while it ran.
+	// OnError is called when a job was skipped because its lock was not
+	// available, when it returned an error, and when its lock was lost while it ran.
 	// Defaults to none.
 	OnError func(name string, due time.Time, err error)
 }

@@ -41,7 +41,7 @@ type Options struct {
 	Occurrence func(key string, now time.Time) string
 
 	// Logger logs what a scheduler does not report: a job that is skipped
-	// because its lock cannot be had, a lock that was lost while the job ran, a
+	// because its lock is not available, a lock that was lost while the job ran, a
 	// run that could not be noted, and a locker without its scheduler. Defaults
 	// to slog.Default.
 	Logger *slog.Logger

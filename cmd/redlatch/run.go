@@ -116,8 +116,7 @@ func (t *task) prepare() *outcome {
 	if err := cmp.Or(f.check(), f.checkWait(), f.checkShare(len(t.names)), f.checkOnce(len(t.names))); err != nil {
 		return outcomeOf(err)
 	}
-	// Before the lock is acquired: nobody should wait for a command that cannot
-	// be run.
+	// This comes first: nobody should wait for a command that cannot be run.
 	var err error
 	if t.path, err = exec.LookPath(t.argv[0]); err != nil {
 		return cannotRun(t.argv[0], err, false)

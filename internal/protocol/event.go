@@ -65,7 +65,7 @@ const (
 	// TimedOut: the node did not answer in time. The request may have been
 	// executed, or may be executed later.
 	TimedOut
-	// TimedOutUnsent: the time ran out before the request was sent.
+	// TimedOutUnsent: the time limit passed before the request was sent.
 	TimedOutUnsent
 	// Invalid: the node is not usable with this configuration, such as a server
 	// that is listed twice. Nothing was sent.

@@ -203,8 +203,8 @@ func (c *Cluster) Log() *slog.Logger { return c.log }
 // NodeTimeout returns how long a node may take to answer.
 func (c *Cluster) NodeTimeout() time.Duration { return c.cfg.NodeTimeout }
 
-// say logs. A logger may block, and what a node answers may be handled on its own
-// goroutine: then it is done on another.
+// say logs. A logger may block, so replies that a node's own goroutine handles are
+// logged on another one.
 func (c *Cluster) say(level slog.Level, text string, args ...any) {
 	log := func() { c.log.Log(context.Background(), level, text, args...) }
 	if c.starts != 0 {

@@ -21,7 +21,7 @@ var otherPhrases = []string{
 }
 
 // TestDocumentationHasNoPhraseToTranslate checks what the documentation says in
-// its own words, and lists what it quotes from programs.
+// its own words. What it quotes is in the sources.
 func TestDocumentationHasNoPhraseToTranslate(t *testing.T) {
 	for file, text := range pages(t) {
 		if slices.Contains(otherPhrases, file) {
@@ -32,56 +32,36 @@ func TestDocumentationHasNoPhraseToTranslate(t *testing.T) {
 			for _, err := range Phrases(where, code.ReplaceAllString(line, "`…`")) {
 				t.Error(err)
 			}
-			for _, span := range code.FindAllString(line, -1) {
-				for _, err := range Phrases(where, strings.Trim(span, "`")) {
-					t.Log("quoted:", err)
-				}
-			}
-		}
-		blocks, err := Parse(file, text)
-		check.Must(t, err)
-		for _, b := range blocks {
-			for _, err := range Phrases(b.Where(), b.Text) {
-				t.Log("quoted:", err)
-			}
 		}
 	}
 }
 
-// clean says of each folder whose strings users read whether it must have no
-// phrase. Those of the others are counted.
-var clean = map[string]bool{
-	"examples": true, "fence": true,
-	"": false, "adapters": false, "admin": false, "cmd": false, "internal": false, "node": false, "store": false, "ui": false,
-}
+// folders are those whose text users read, in programs or in package documentation.
+var folders = []string{".", "adapters", "admin", "cmd", "examples", "fence", "internal", "node", "store", "ui"}
 
 // TestSourcesHaveNoPhraseToTranslate looks at the strings, the templates and the
 // comments of the sources.
 func TestSourcesHaveNoPhraseToTranslate(t *testing.T) {
-	inStrings, inComments := 0, 0
-	report := t.Log
+	phrases := func(where, text string) {
+		for _, err := range Phrases(where, text) {
+			t.Error(err)
+		}
+	}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		name, _ := filepath.Rel(root, path)
 		name = filepath.ToSlash(name)
-		if d.IsDir() {
-			if d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != root || name == "internal/test" {
-				return filepath.SkipDir
-			}
-			return nil
-		}
 		folder, _, below := strings.Cut(name, "/")
-		if !below {
-			folder = ""
+		if !below && !d.IsDir() {
+			folder = "."
 		}
-		must, shipped := clean[folder]
-		if !shipped || strings.HasSuffix(name, "_test.go") {
+		switch {
+		case d.IsDir() && (d.Name() == "testdata" || name == "internal/test" || !slices.Contains(folders, folder)):
+			return filepath.SkipDir
+		case d.IsDir(), strings.HasSuffix(name, "_test.go"):
 			return nil
-		}
-		if report = t.Log; must {
-			report = t.Error
 		}
 		source, err := os.ReadFile(path)
 		if err != nil {
@@ -90,35 +70,22 @@ func TestSourcesHaveNoPhraseToTranslate(t *testing.T) {
 		switch filepath.Ext(name) {
 		case ".html", ".js":
 			for i, line := range strings.Split(string(source), "\n") {
-				for _, err := range Phrases(fmt.Sprintf("%s:%d", name, i+1), line) {
-					inStrings++
-					report(err)
-				}
+				phrases(fmt.Sprintf("%s:%d", name, i+1), line)
 			}
 		case ".go":
 			texts, comments, err := GoText(name, source)
 			if err != nil {
 				return err
 			}
-			for _, where := range slices.Sorted(maps.Keys(texts)) {
-				for _, err := range Phrases(where, texts[where]) {
-					inStrings++
-					report(err)
-				}
-			}
-			for _, where := range slices.Sorted(maps.Keys(comments)) {
-				for _, err := range Phrases(where, comments[where]) {
-					inComments++
-					if must {
-						t.Error(err)
-					}
+			for _, found := range []map[string]string{texts, comments} {
+				for _, where := range slices.Sorted(maps.Keys(found)) {
+					phrases(where, found[where])
 				}
 			}
 		}
 		return nil
 	})
 	check.Must(t, err)
-	t.Logf("%d phrases in strings, %d in comments", inStrings, inComments)
 }
 
 func TestPhrasesAreFoundAsAWhole(t *testing.T) {

@@ -128,7 +128,7 @@ func (c *conn) write() bool {
 // writer writes what callers leave to it, until the connection is broken.
 func (c *conn) writer() {
 	for range c.wake {
-		// Those who are about to send something come first, so that it is
+		// Goroutines that are about to send something come first, so that it is
 		// written with the rest.
 		runtime.Gosched()
 		c.mu.Lock()
