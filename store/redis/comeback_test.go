@@ -19,16 +19,15 @@ import (
 // a shorter TTL would be lost on a busy machine.
 var short = redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 3 * time.Second, TokenWindow: 500 * time.Millisecond}, NodeTimeout: time.Second}
 
-// trusted reports whether a server is marked and no longer quarantined.
+// trusted reports whether a server is marked and no longer quarantined, by its own
+// clock.
 func trusted(s *servertest.Server) error {
 	m := strings.Fields(s.Do("GET", "redlatch:1:marker"))
 	if len(m) < 11 {
 		return fmt.Errorf("%s is marked %q", s.Addr(), m)
 	}
-	var from int64
-	fmt.Sscan(m[8], &from)
-	if left := time.Until(time.UnixMicro(from)); left > 0 {
-		return fmt.Errorf("%s is in quarantine for %v", s.Addr(), left)
+	if now := strings.Fields(s.Do("TIME")); m[9] > fmt.Sprintf("%010s%06s", now[0], now[1]) {
+		return fmt.Errorf("%s is in quarantine, epoch %s", s.Addr(), m[2])
 	}
 	return nil
 }
