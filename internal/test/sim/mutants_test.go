@@ -30,7 +30,7 @@ func (m mutant) environment(test string) []string {
 			"REDLATCH_FLAVOUR=" + strings.TrimSuffix(string(m.flavour), string(Rare)),
 		}
 	case duelTest:
-		return []string{"REDLATCH_SEEDS=1:400"}
+		return []string{fmt.Sprintf("REDLATCH_SEEDS=%d:400", max(first[m.name], 1))}
 	}
 	return nil
 }
@@ -166,21 +166,27 @@ const Rare Flavour = "rare"
 // Behind is for a mutant that shows where a clock is behind: Plan.Behind.
 const Behind Flavour = "behind"
 
-// first are the seeds to begin with, for mutants that the first few hundred
-// histories do not show: they are known to be found soon after.
+// first are the seeds to begin with, for mutants that the first histories do not
+// show: they are known to be found soon after.
 var first = map[string]uint64{
-	"what was sent again is not undone":          12000,
-	"an extension is counted from the reply":     4900,
-	"validity is counted from the reply":         3000,
-	"the guard goes by the address":              1400,
-	"a copy of a request moves a slot":           1700,
-	"fences are kept for the time to live alone": 1100,
-	"undo only where it was granted":             800,
-	"the quarantine is half as long":             800,
-	"one node is enough to extend":               700,
-	"the deadline moves before it is confirmed":  700,
-	"a writer is compared with the floor":        500,
-	"nobody yields":                              400,
+	"what was sent again is not undone":                             12120,
+	"an extension is counted from the reply":                        4950,
+	"validity is counted from the reply":                            3060,
+	"a copy of a request moves a slot":                              1725,
+	"the guard goes by the address":                                 1560,
+	"fences are kept for the time to live alone":                    1180,
+	"undo only where it was granted":                                980,
+	"the quarantine is half as long":                                925,
+	"a release does not wait for the answer of a node out of order": 850,
+	"one node is enough to extend":                                  830,
+	"the deadline moves before it is confirmed":                     785,
+	"a writer is compared with the floor":                           585,
+	"nobody yields":                                                 425,
+	"a late request makes a reader a writer again":                  340,
+	"the release of a share leaves the floor in Lua":                121,
+	"a flush leaves the marker":                                     70,
+	"a node that gave another slot counts as extended":              60,
+	"a token may be behind the window in Lua":                       38,
 }
 
 // mutantSeeds is the number of histories within which each mutant must be
