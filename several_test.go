@@ -197,7 +197,9 @@ func TestLossWhileWaitingForAnotherNameEndsTheWait(t *testing.T) {
 		locktest.MustLock(t, c, "c", redlatch.LockOptions{})
 		result := make(chan error)
 		go func() {
-			_, err := c.LockAll(t.Context(), []string{"a", "b", "c"}, &redlatch.LockOptions{TTL: 3 * time.Second})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := c.LockAll(ctx, []string{"a", "b", "c"}, &redlatch.LockOptions{TTL: 3 * time.Second})
 			result <- err
 		}()
 		time.Sleep(100 * time.Millisecond)
