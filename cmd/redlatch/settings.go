@@ -221,15 +221,15 @@ func (f *settingsFile) line(text string, n int) error {
 const localNodes = "local"
 
 // byDefault handles locks that are local though nobody asked for that. It
-// reports it, or rejects it with --require-nodes. If a variable is missing, as
-// in a cron job, each machine would otherwise have a lock of its own without
-// notice.
+// reports it, with --quiet too, or rejects it with --require-nodes. If a variable
+// is missing, as in a cron job, each machine would otherwise have a lock of its own
+// without notice.
 func (f *nodeFlags) byDefault() error {
 	if f.requireNodes {
 		return usageError(errors.New("no nodes are configured, and --require-nodes asks for them"),
 			"set --nodes or "+nodesVariable+", or --nodes local for locks of this machine only")
 	}
-	if path, err := sqlite.DefaultPath(); err == nil && f.say != nil && !f.say.quiet {
+	if path, err := sqlite.DefaultPath(); err == nil && f.say != nil {
 		f.say.warn("", "without --nodes locks are in %s and hold on this machine only; give --nodes redis://… to share them between machines, or --nodes local to hide this line", path)
 	}
 	return nil
