@@ -33,7 +33,9 @@ type Options struct {
 
 // Open returns a node for the lock file of an address, sqlite:FILE, or at a
 // path. The address sqlite: is for the file of this user, at DefaultPath. Open
-// creates a missing file, readable by this user only, and its folder.
+// creates a missing file, readable by this user only. It creates the folder of
+// DefaultPath alone: if another one is missing, the path may be wrong, or a disk is
+// not mounted.
 func Open(address string, opts *Options) (*Node, error) {
 	path := strings.TrimPrefix(address, "sqlite:")
 	if strings.HasPrefix(path, "///") {
@@ -77,7 +79,7 @@ func open(path string, k timekeeper) (*Node, error) {
 	return &Node{casnode.New(s, nil), s}, nil
 }
 
-// prepare creates the folder, and reports whether the file does not exist yet.
+// prepare creates the default folder, and reports whether the file does not exist yet.
 // SQLite keeps its log and its locks beside the path, so a file with two paths
 // would have two of each. Symbolic links are resolved.
 //
@@ -93,10 +95,17 @@ func prepare(path string) (isNew bool, err error) {
 		return false, errMounted
 	case err == nil:
 		return false, nil
-	case errors.Is(err, os.ErrNotExist):
-		return true, os.MkdirAll(filepath.Dir(path), 0o700)
+	case !errors.Is(err, os.ErrNotExist):
+		return false, err
 	}
-	return false, err
+	folder := filepath.Dir(path)
+	if own, err := DefaultPath(); err == nil && path == own {
+		return true, os.MkdirAll(folder, 0o700)
+	}
+	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		return true, faultf("there is no folder %s: create it, or correct the path", folder)
+	}
+	return true, nil
 }
 
 func (s *store) open(ctx context.Context, isNew bool) error {

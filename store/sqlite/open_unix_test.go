@@ -42,7 +42,9 @@ func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
 }
 
 func TestTheFileIsForThisUserAlone(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new")
+	state := filepath.Join(t.TempDir(), "new")
+	t.Setenv("REDLATCH_STATE_DIR", state)
+	dir := filepath.Join(state, "redlatch")
 	n := mustOpen(t, filepath.Join(dir, "locks.db"), systemTime())
 	do(t, n, request(node.OpAcquire, "name", "one"))
 	for path, want := range map[string]os.FileMode{
@@ -53,6 +55,17 @@ func TestTheFileIsForThisUserAlone(t *testing.T) {
 		if got := info.Mode().Perm(); got != want {
 			t.Errorf("%s has the mode %v, want %v", path, got, want)
 		}
+	}
+}
+
+func TestFolderThatIsMissingIsNotCreated(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "mounted")
+	_, err := Open("sqlite:"+filepath.Join(dir, "locks.db"), nil)
+	if err == nil || !strings.Contains(err.Error(), "there is no folder "+dir+": create it, or correct the path") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something was created: %v", err)
 	}
 }
 

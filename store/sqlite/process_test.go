@@ -161,7 +161,9 @@ func beginWrite(n *Node) (end func(), err error) {
 }
 
 func TestManyProcessesCreateOneFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "new", "folder", "locks.db")
+	t.Setenv("REDLATCH_STATE_DIR", filepath.Join(t.TempDir(), "new"))
+	path, err := DefaultPath()
+	must(t, err)
 	var all []*process
 	for range 20 {
 		all = append(all, start(t, "identify", path, ""))
