@@ -101,5 +101,5 @@ func (s *snapshot) lastDeadline() markup {
 			}
 		}
 	}
-	return when(!last.IsZero(), fill("; of the locks shown, the last expires at %", clock(last)))
+	return when(!last.IsZero(), fill("; of the locks shown, the last expires at %, or later if it was extended after they were read", clock(last)))
 }

@@ -64,7 +64,7 @@ func TestNightlyRunAfterReboots(t *testing.T) {
 func TestNoWaitSaysWhenTheQuarantineEnds(t *testing.T) {
 	t.Parallel()
 	nodes := rebooted(t)
-	again := regexp.MustCompile(`try again in (\d+s), or give -w 30s`)
+	again := regexp.MustCompile(`try again in (\d+s), or give -w (\d+s) to wait`)
 	start := time.Now()
 	for _, args := range [][]string{{"run", "-n"}, {"run", "-w", "0"}, {"lock", "-n"}} {
 		args = append(args, "--nodes", nodes, "nightly")
@@ -78,6 +78,9 @@ func TestNoWaitSaysWhenTheQuarantineEnds(t *testing.T) {
 		left, err := time.ParseDuration(again.FindStringSubmatch(stderr)[1])
 		if passed := time.Since(start); err != nil || left > 11*time.Second || left+passed < 10*time.Second {
 			t.Errorf("%q: %v left, %v after the first request, of 10.6s: %v", args, left, passed, err)
+		}
+		if wait, err := time.ParseDuration(again.FindStringSubmatch(stderr)[2]); err != nil || wait <= left {
+			t.Errorf("%q: a wait of %v is too short for %v, %v", args, wait, left, err)
 		}
 		if args[0] == "lock" {
 			time.Sleep(left)

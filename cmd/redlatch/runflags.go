@@ -220,7 +220,7 @@ func (f *lockFlags) refuse(end *outcome, waited time.Duration) {
 		if left := quorum.QuarantineLeft; left > 0 {
 			end.hint = fmt.Sprintf("try again in %v, or give a longer --quarantine-wait", roundUp(left))
 			if f.asksOnce() {
-				end.hint = fmt.Sprintf("try again in %v, or give -w 30s to wait", roundUp(left))
+				end.hint = fmt.Sprintf("try again in %v, or give -w %v to wait", roundUp(left), roundUp(left)+10*time.Second)
 			}
 		}
 	}
