@@ -24,6 +24,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node/nodetest"
@@ -87,19 +88,13 @@ func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redl
 	return c
 }
 
-func wantErr(t testing.TB, err error, targets ...error) {
-	t.Helper()
-	for _, target := range targets {
-		if !errors.Is(err, target) {
-			t.Fatalf("got error %v, want one that is %v", err, target)
-		}
-	}
-}
-
 // eventually waits until check returns no error.
 var eventually = poll.Within
 
-var must = check.Must
+var (
+	must    = check.Must
+	wantErr = locktest.WantErr
+)
 
 func TestConformance(t *testing.T) {
 	t.Parallel()

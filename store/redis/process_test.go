@@ -55,7 +55,6 @@ type orders struct {
 	Driver, Name string
 	Addresses    []string
 	TTL          time.Duration
-	RetryDelay   time.Duration
 }
 
 const ordersVariable = "REDLATCH_TEST_CONTENDER"
@@ -105,7 +104,7 @@ func contend(text string) error {
 		return err
 	}
 	c, err := redlatch.New(nodes, &redlatch.Options{
-		AssumeFresh: true, NodeTimeout: 3 * time.Second, RetryDelay: o.RetryDelay, Observer: announcer{},
+		AssumeFresh: true, NodeTimeout: 3 * time.Second, Observer: announcer{},
 	})
 	if err != nil {
 		return err

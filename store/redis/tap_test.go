@@ -24,10 +24,9 @@ import (
 type tap struct {
 	redis.Subscriber
 
-	// subscribing is called before a channel is subscribed to, confirming when
-	// the server has confirmed and the node has not been notified yet, and
-	// confirmed after that. Any of them may be nil.
-	subscribing, confirming, confirmed func()
+	// confirming is called when the server has confirmed a subscription and the
+	// node has not been notified yet, and confirmed after that. Both may be nil.
+	confirming, confirmed func()
 
 	// delay is called before each request is sent and each message is passed
 	// on, and may block. It may be nil.
@@ -62,7 +61,6 @@ func (d *tap) Subscribe(ctx context.Context, channel string, up func(), message 
 			f()
 		}
 	}
-	call(d.subscribing)
 	return d.Subscriber.Subscribe(ctx, channel, func() {
 		call(d.confirming)
 		up()

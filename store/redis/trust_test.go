@@ -242,12 +242,7 @@ func TestServerOfAnotherMembershipDoesNotAgreeBecauseItRestarted(t *testing.T) {
 func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
-	var proxies []*servertest.Proxy
-	var urls []string
-	for _, s := range servers {
-		p := servertest.NewProxy(t, s)
-		proxies, urls = append(proxies, p), append(urls, p.URL())
-	}
+	proxies, urls := servertest.NewProxies(t, servers)
 	opts := quick
 	opts.Membership = "prod"
 	first := newClient(t, open(t, servertest.Addresses(servers)...), opts)

@@ -261,7 +261,7 @@ func MustLock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockO
 }
 
 // WantErr fails unless err is all of targets.
-func WantErr(t *testing.T, err error, targets ...error) {
+func WantErr(t testing.TB, err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
 		if !errors.Is(err, target) {
