@@ -44,7 +44,6 @@ func busy(c *redlatch.Client) {
 // connections work.
 func TestSilentConnectionsAreGivenUpBeforeTheLeaseIsLost(t *testing.T) {
 	t.Parallel()
-	const ttl = 6 * time.Second
 	ca := newAuthority(t)
 	ca.sign("good", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	for _, secure := range []bool{false, true} {
@@ -52,29 +51,8 @@ func TestSilentConnectionsAreGivenUpBeforeTheLeaseIsLost(t *testing.T) {
 			t.Parallel()
 			timed(t, func(t testing.TB) {
 				proxy, url := silentProxy(t, ca, secure)
-				c := newClient(t, nodes(url), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
-				busy(c)
-				l := mustLock(t, c, "kept", redlatch.LockOptions{TTL: ttl, Tries: 20})
-				proxy.Forget()
-				start := time.Now()
-				eventually(t, patience, func() error {
-					other, err := c.TryLock(context.Background(), "another", nil)
-					if err == nil {
-						other.Release(context.Background())
-					}
-					return err
-				})
-				took := time.Since(start)
-				t.Logf("TLS %v: locks are to be had again after %v", secure, took)
-				if took > allow(ttl/3, start) {
-					t.Errorf("no lock could be had for %v, want a third of the TTL of %v at the most", took, ttl)
-				}
-				select {
-				case <-l.Context().Done():
-					t.Errorf("the lease was lost %v after the connections went silent: %v", time.Since(start), context.Cause(l.Context()))
-				case <-time.After(time.Until(start.Add(ttl + ttl/3))): // it is kept beyond its first deadline
-					l.Release(context.Background())
-				}
+				t.Logf("TLS %v", secure)
+				outlivesSilence(t, proxy, nodes(url))
 			})
 		})
 	}
@@ -84,38 +62,44 @@ func TestSilentConnectionsAreGivenUpBeforeTheLeaseIsLost(t *testing.T) {
 // that the program made, with the library's default options.
 func TestSilentConnectionsOfTheProgramsOwnClientAreDropped(t *testing.T) {
 	t.Parallel()
-	const ttl = 6 * time.Second
 	timed(t, func(t testing.TB) {
 		proxy := servertest.NewProxy(t, servertest.Redis(t, 1)[0])
 		theirs := goredisclient.NewClient(&goredisclient.Options{Addr: proxy.Addr(), PoolSize: 32})
 		t.Cleanup(func() { theirs.Close() })
 		n, err := goredis.From(theirs, &goredis.Options{Name: "theirs"})
 		must(t, err)
-		c := newClient(t, []redlatch.Node{n}, redlatch.Options{NodeTimeout: 250 * time.Millisecond})
-		busy(c)
-		idle := theirs.PoolStats().IdleConns
-		l := mustLock(t, c, "kept", redlatch.LockOptions{TTL: ttl, Tries: 20})
-		proxy.Forget()
-		start := time.Now()
-		eventually(t, patience, func() error {
-			other, err := c.TryLock(context.Background(), "another", nil)
-			if err == nil {
-				other.Release(context.Background())
-			}
-			return err
-		})
-		took := time.Since(start)
-		t.Logf("%d idle connections were silent; a lock is granted after %v", idle, took)
-		if took > allow(ttl/3, start) {
-			t.Errorf("no lock was granted for %v, want a third of the TTL of %v at the most", took, ttl)
-		}
-		select {
-		case <-l.Context().Done():
-			t.Errorf("the lease was lost %v after the connections went silent: %v", time.Since(start), context.Cause(l.Context()))
-		case <-time.After(time.Until(start.Add(ttl + ttl/3))): // it is kept beyond its first deadline
-			l.Release(context.Background())
-		}
+		outlivesSilence(t, proxy, []redlatch.Node{n})
 	})
+}
+
+// outlivesSilence checks that a busy client, whose connections the proxy forgets,
+// is soon granted locks again and keeps its lease.
+func outlivesSilence(t testing.TB, proxy *servertest.Proxy, nodes []redlatch.Node) {
+	t.Helper()
+	const ttl = 6 * time.Second
+	c := newClient(t, nodes, redlatch.Options{NodeTimeout: 250 * time.Millisecond})
+	busy(c)
+	l := mustLock(t, c, "kept", redlatch.LockOptions{TTL: ttl, Tries: 20})
+	proxy.Forget()
+	start := time.Now()
+	eventually(t, patience, func() error {
+		other, err := c.TryLock(context.Background(), "another", nil)
+		if err == nil {
+			other.Release(context.Background())
+		}
+		return err
+	})
+	took := time.Since(start)
+	t.Logf("a lock is granted after %v", took)
+	if took > allow(ttl/3, start) {
+		t.Errorf("no lock was granted for %v, want a third of the TTL of %v at the most", took, ttl)
+	}
+	select {
+	case <-l.Context().Done():
+		t.Errorf("the lease was lost %v after the connections went silent: %v", time.Since(start), context.Cause(l.Context()))
+	case <-time.After(time.Until(start.Add(ttl + ttl/3))): // it is kept beyond its first deadline
+		l.Release(context.Background())
+	}
 }
 
 // silentProxy returns a proxy to a new server, and its address.
