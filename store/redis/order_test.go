@@ -3,6 +3,7 @@
 package redis_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,8 +55,9 @@ func TestWaitersOnRealServersAreServedInTheOrderOfTheirArrival(t *testing.T) {
 }
 
 // TestClusterWakesWhoeverListensOnWhicheverServer uses names with every kind of
-// hash tag. The queue must be in the lock's slot, and a notification must reach
-// an inbox that is subscribed on another server of the cluster.
+// hash tag. The fence and the queue must be in the lock's slot, and a
+// notification must reach an inbox that is subscribed on another server of the
+// cluster.
 func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
@@ -72,6 +74,9 @@ func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 			var times []time.Duration
 			for _, name := range []string{"a", "job 2", "{a}b", "a}b", "{}x", "}{", "a{b", "日本", "{}{a}"} {
 				lease := mustLock(t, a, name, redlatch.LockOptions{})
+				_, err := a.TryLock(context.Background(), name, nil)
+				wantErr(t, err, redlatch.ErrHeld)
+				must(t, lease.Extend(context.Background()))
 				waiting := goLock(b, name, redlatch.LockOptions{})
 				eventually(t, patience, func() error {
 					for _, s := range servers {
@@ -97,6 +102,7 @@ func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 			}
 		})
 	})
+	must(t, noKeys(servers)())
 	// If the lock's own server has no subscriber, the head is not assumed to be
 	// gone: one waiter is notified, and the others keep their places.
 	inLineSomewhere := func(want int) func() error {

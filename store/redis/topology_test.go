@@ -45,32 +45,6 @@ func startCluster(t testing.TB) []*servertest.Server {
 	return servers
 }
 
-func TestClusterIsANode(t *testing.T) {
-	t.Parallel()
-	servers := startCluster(t)
-	var hosts []string
-	for _, s := range servers {
-		hosts = append(hosts, s.Addr())
-	}
-	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		c := newClient(t, nodes("redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
-		// Names with every kind of hash tag: the fence must be in the slot of
-		// each.
-		for _, name := range []string{"a", "job 2", "{a}b", "a}b", "{}x", "}{", "a{b", "日本", "{}{a}"} {
-			l, err := c.Lock(context.Background(), name, nil)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			_, err = c.TryLock(context.Background(), name, nil)
-			wantErr(t, err, redlatch.ErrHeld)
-			if err := errors.Join(l.Extend(context.Background()), l.Release(context.Background())); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	})
-	must(t, noKeys(servers)())
-}
-
 func TestPlainAddressOfAClusterSaysWhatToUse(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
