@@ -1,40 +1,23 @@
 package redlatch_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/internal/test/written"
 	"github.com/redlatch/redlatch/node"
 )
 
-// logged is what a client logs, one record per row. The client logs from
-// several goroutines.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+// logged is what a client logs, one record per row.
+type logged struct{ written.Text }
 
 func (l *logged) options() redlatch.Options {
 	return redlatch.Options{Logger: slog.New(slog.NewTextHandler(l, nil))}

@@ -16,6 +16,7 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchcron "github.com/redlatch/redlatch/adapters/cron"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/written"
 )
 
 // yearly is due so rarely that tests run it by hand.
@@ -29,23 +30,10 @@ type replica struct {
 	*redlatchcron.Jobs
 	cron  *cron.Cron
 	locks *redlatch.Client
+	log   written.Text
 
 	mu     sync.Mutex
-	log    strings.Builder
 	errors []error
-}
-
-// Write takes the log.
-func (r *replica) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.log.Write(p)
-}
-
-func (r *replica) logged() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.log.String()
 }
 
 func newReplica(t *testing.T, addresses []string, opts redlatchcron.Options) *replica {
@@ -54,7 +42,7 @@ func newReplica(t *testing.T, addresses []string, opts redlatchcron.Options) *re
 	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	r := &replica{cron: cron.New(), locks: locks}
-	opts.Logger = slog.New(slog.NewTextHandler(r, nil))
+	opts.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
 	opts.OnError = func(_ string, _ time.Time, err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -101,8 +89,8 @@ func TestJobThatFailedRunsOnAReplicaThatWaits(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the other replica does not run the job")
 	}
-	if len(a.errors) != 1 || !errors.Is(a.errors[0], broken) || !strings.Contains(a.logged(), "no paper") {
-		t.Errorf("the errors are %v, and the log is %s", a.errors, a.logged())
+	if len(a.errors) != 1 || !errors.Is(a.errors[0], broken) || !strings.Contains(a.log.String(), "no paper") {
+		t.Errorf("the errors are %v, and the log is %s", a.errors, a.log.String())
 	}
 }
 
@@ -139,7 +127,7 @@ func TestJobIsSkippedAndLoggedIfItsLockCannotBeHad(t *testing.T) {
 	if len(r.errors) != 1 || !errors.Is(r.errors[0], redlatch.ErrHeld) {
 		t.Errorf("the errors are %v, want ErrHeld", r.errors)
 	}
-	if log := r.logged(); !strings.Contains(log, "skipped") || !strings.Contains(log, "job=report") {
+	if log := r.log.String(); !strings.Contains(log, "skipped") || !strings.Contains(log, "job=report") {
 		t.Errorf("the log is %q", log)
 	}
 }
@@ -172,8 +160,8 @@ func TestContextEndsTheWaitOfAReplicaThatStops(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the job waits although its context has ended")
 	}
-	if !strings.Contains(r.logged(), "the scheduler stops") {
-		t.Errorf("the log is %q", r.logged())
+	if !strings.Contains(r.log.String(), "the scheduler stops") {
+		t.Errorf("the log is %q", r.log.String())
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/written"
 )
 
 // patience is far longer than any step of a test takes.
@@ -111,7 +111,7 @@ func TestUnlockReleasesAndNotesThoughItsContextHasEnded(t *testing.T) {
 func TestLockThatWasLostIsLogged(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 1)
-	var log lines
+	var log written.Text
 	l := newLocker(t, servers, redlatchgocron.Options{
 		Lock: redlatch.LockOptions{TTL: 2 * time.Second}, Occurrence: day, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
@@ -130,7 +130,7 @@ func TestLockThatWasLostIsLogged(t *testing.T) {
 func TestJobThatIsSkippedForWantOfServersIsLogged(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 1)
-	var log lines
+	var log written.Text
 	l := newLocker(t, servers, redlatchgocron.Options{Occurrence: day, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	servers[0].Kill()
 	if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, redlatch.ErrNoQuorum) {
@@ -139,24 +139,6 @@ func TestJobThatIsSkippedForWantOfServersIsLogged(t *testing.T) {
 	if !strings.Contains(log.String(), "skipped") || !strings.Contains(log.String(), "job=report") {
 		t.Errorf("the log is %q", log.String())
 	}
-}
-
-// lines is a log.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // A run by hand is not the run that is scheduled, and takes nothing away from
@@ -189,7 +171,7 @@ func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
 func TestLockerWithoutItsSchedulerWarnsOnce(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 1)
-	var log lines
+	var log written.Text
 	l := newLocker(t, servers, redlatchgocron.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 2 {
 		mustLock(t, l, "report").Unlock(t.Context())

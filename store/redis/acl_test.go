@@ -9,13 +9,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/written"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -39,27 +39,9 @@ func asUser(s *servertest.Server, credentials string) string {
 	return strings.Replace(s.URL(), "redis://", "redis://"+credentials+"@", 1)
 }
 
-// lockedWriter lets several loggers write to one text.
-type lockedWriter struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (w *lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(p)
-}
-
-func (w *lockedWriter) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
-}
-
 // logged returns options that log to a text.
-func logged(opts redlatch.Options) (redlatch.Options, *lockedWriter) {
-	log := &lockedWriter{}
+func logged(opts redlatch.Options) (redlatch.Options, *written.Text) {
+	log := &written.Text{}
 	opts.Logger = slog.New(slog.NewTextHandler(log, nil))
 	return opts, log
 }
@@ -234,7 +216,7 @@ func servedByAsking(t testing.TB, nodes func(...string) []redlatch.Node, server 
 	address := asUser(server, "locks:PASSWORD")
 	holder := newClient(t, nodes(address), redlatch.Options{})
 	var waiters []*redlatch.Client
-	var writers []*lockedWriter
+	var writers []*written.Text
 	for range 3 {
 		opts, log := logged(redlatch.Options{})
 		writers = append(writers, log)

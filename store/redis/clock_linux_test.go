@@ -13,6 +13,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/written"
 )
 
 // offClock is a wall clock that is wrong by a fixed amount.
@@ -34,7 +35,7 @@ func TestTokensGrowThoughClocksAreAnHourWrong(t *testing.T) {
 				t.Fatalf("the fifth server's clock says %s, which is not %v off", text, off)
 			}
 			addresses := servertest.Addresses(servers)
-			log := &lockedWriter{}
+			log := &written.Text{}
 			var mu sync.Mutex
 			var last redlatch.Token
 			var all sync.WaitGroup

@@ -6,37 +6,19 @@ import (
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/written"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
 
 // libraryLog is what go-redis logs in these tests, besides what they say.
-var libraryLog lines
+var libraryLog written.Text
 
 func init() { goredis.LogTo(slog.New(slog.NewTextHandler(&libraryLog, nil))) }
-
-// lines is text that many write.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // TestServerThatIsDownIsNotPrintedPastTheLogger sends a request to a server
 // that refuses connections: only the error reports that.
