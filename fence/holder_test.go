@@ -22,9 +22,6 @@ import (
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
-// holderEnv has the holderConfig of a process that holds a lock.
-const holderEnv = "REDLATCH_FENCE_HOLDER"
-
 // holderConfig says what a holder locks, and what it writes to.
 type holderConfig struct {
 	Fenced bool // whether it passes its token to the stores
@@ -52,46 +49,39 @@ const resource = "account/1"
 // token. For each line that it reads, it writes that text to every store
 // without checking the lease again, as code does that trusts its lock, and
 // reports the result for each store.
-func runHolder(config string) int {
-	err := func() error {
-		var c holderConfig
-		if err := json.Unmarshal([]byte(config), &c); err != nil {
-			return err
-		}
-		nodes, err := rueidis.Nodes(c.Nodes...)
-		if err != nil {
-			return err
-		}
-		locks, err := redlatch.New(nodes, nil)
-		if err != nil {
-			return err
-		}
-		defer locks.Close()
-		lease, err := locks.Lock(context.Background(), c.Lock, &redlatch.LockOptions{TTL: c.TTL, Wait: 30 * time.Second})
-		if err != nil {
-			return err
-		}
-		writers, err := c.writers(lease.Token())
-		if err != nil {
-			return err
-		}
-		fmt.Println(uint64(lease.Token()))
-		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			outcome := map[string]string{}
-			for store, write := range writers {
-				outcome[store] = tell(write(in.Text()))
-			}
-			if err := json.NewEncoder(os.Stdout).Encode(outcome); err != nil {
-				return err
-			}
-		}
-		return nil
-	}()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+func runHolder(config string) error {
+	var c holderConfig
+	if err := json.Unmarshal([]byte(config), &c); err != nil {
+		return err
 	}
-	return 0
+	nodes, err := rueidis.Nodes(c.Nodes...)
+	if err != nil {
+		return err
+	}
+	locks, err := redlatch.New(nodes, nil)
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	lease, err := locks.Lock(context.Background(), c.Lock, &redlatch.LockOptions{TTL: c.TTL, Wait: 30 * time.Second})
+	if err != nil {
+		return err
+	}
+	writers, err := c.writers(lease.Token())
+	if err != nil {
+		return err
+	}
+	fmt.Println("token", uint64(lease.Token()))
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		outcome := map[string]string{}
+		for store, write := range writers {
+			outcome[store] = tell(write(in.Text()))
+		}
+		if err := json.NewEncoder(os.Stdout).Encode(outcome); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tell returns the result of a write as text.

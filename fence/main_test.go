@@ -3,17 +3,19 @@
 package fence_test
 
 import (
+	"log"
 	"os"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
 // TestMain is also the main function of the processes that TestPausedHolder
 // starts.
 func TestMain(m *testing.M) {
-	if config := os.Getenv(holderEnv); config != "" {
-		os.Exit(runHolder(config))
-	}
-	os.Exit(servertest.Main(m))
+	processes.Main(m, func() {
+		if err := runHolder(os.Args[1]); err != nil {
+			log.Fatal(err)
+		}
+	})
 }

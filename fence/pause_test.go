@@ -3,22 +3,19 @@
 package fence_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -34,7 +31,7 @@ func TestPausedHolderIsRefusedByEveryStore(t *testing.T) {
 			if got := a.write(t, "A's first"); !all(got, "written") {
 				t.Fatalf("A, holding the lock: %v", got)
 			}
-			a.signal(t, syscall.SIGSTOP)
+			a.Signal(syscall.SIGSTOP)
 
 			// B gets the lock as soon as A's lease has expired.
 			b := startHolder(t, config)
@@ -45,7 +42,7 @@ func TestPausedHolderIsRefusedByEveryStore(t *testing.T) {
 				t.Fatalf("B, holding the lock: %v", got)
 			}
 
-			a.signal(t, syscall.SIGCONT)
+			a.Signal(syscall.SIGCONT)
 			outcome, left := a.write(t, "A's second"), rows(t)
 			if len(outcome) != 8 || len(left) != 8 {
 				t.Fatalf("the stores are %v", outcome)
@@ -160,11 +157,8 @@ func (p *page) get() string {
 
 // holder is a process that holds the lock; see runHolder.
 type holder struct {
-	cmd   *exec.Cmd
+	*processes.Process
 	token uint64
-	in    io.Writer
-	out   *bufio.Reader
-	err   *strings.Builder
 }
 
 // startHolder returns when the process has the lock.
@@ -172,49 +166,18 @@ func startHolder(t *testing.T, c holderConfig) *holder {
 	t.Helper()
 	config, err := json.Marshal(c)
 	must(t, err)
-	h := &holder{cmd: exec.Command(os.Args[0]), err: &strings.Builder{}}
-	h.cmd.Env = append(os.Environ(), holderEnv+"="+string(config))
-	h.cmd.Stderr = h.err
-	in, err1 := h.cmd.StdinPipe()
-	out, err2 := h.cmd.StdoutPipe()
-	if err1 != nil || err2 != nil {
-		t.Fatal(err1, err2)
-	}
-	h.in, h.out = in, bufio.NewReader(out)
-	must(t, h.cmd.Start())
-	t.Cleanup(func() {
-		h.cmd.Process.Signal(syscall.SIGCONT)
-		h.cmd.Process.Kill()
-		h.cmd.Wait()
-	})
-	if _, err := fmt.Sscan(h.line(t), &h.token); err != nil {
+	h := &holder{Process: processes.Start(t, "holder", nil, string(config))}
+	if _, err := fmt.Sscanf(h.Line("token "), "token %d", &h.token); err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-func (h *holder) line(t *testing.T) string {
-	t.Helper()
-	line, err := h.out.ReadString('\n')
-	if err != nil {
-		h.cmd.Wait()
-		t.Fatalf("a holder ended: %v: %s", err, h.err)
-	}
-	return line
-}
-
 // write has the process write a text to every store, and returns the results.
 func (h *holder) write(t *testing.T, text string) map[string]string {
 	t.Helper()
-	if _, err := fmt.Fprintln(h.in, text); err != nil {
-		t.Fatal(err)
-	}
+	h.Type(text)
 	outcome := map[string]string{}
-	must(t, json.Unmarshal([]byte(h.line(t)), &outcome))
+	must(t, json.Unmarshal([]byte(h.Line("{")), &outcome))
 	return outcome
-}
-
-func (h *holder) signal(t *testing.T, sig syscall.Signal) {
-	t.Helper()
-	must(t, h.cmd.Process.Signal(sig))
 }

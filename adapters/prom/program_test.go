@@ -6,11 +6,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -21,22 +20,18 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/prom"
 	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
-// The test binary is also the program that Prometheus scrapes: a process of its
-// own, as a user's is.
-const programNodes = "REDLATCHPROM_TEST_NODES"
-
+// TestMain turns the test binary into the program that Prometheus scrapes when a
+// test starts it: a process of its own, as a user's is.
 func TestMain(m *testing.M) {
-	if list := os.Getenv(programNodes); list != "" {
-		if err := program(strings.Split(list, ",")); err != nil {
-			fmt.Println("failed:", err)
-			os.Exit(1)
+	processes.Main(m, func() {
+		if err := program(os.Args[1:]); err != nil {
+			log.Fatal(err)
 		}
-		return
-	}
-	os.Exit(m.Run())
+	})
 }
 
 // program uses locks until its input ends. It prints the address of its metrics.
@@ -59,7 +54,7 @@ func program(nodes []string) error {
 		return err
 	}
 	go http.Serve(listener, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	fmt.Println(listener.Addr())
+	fmt.Println("serving", listener.Addr())
 
 	go work(locks)
 	input := bufio.NewScanner(os.Stdin)
@@ -101,9 +96,8 @@ func connect(nodes []string, opts redlatch.Options) (*redlatch.Client, error) {
 
 // running is a program that was started.
 type running struct {
-	t        *testing.T
+	*processes.Process
 	instance string // the address of its metrics
-	in       io.WriteCloser
 }
 
 // start starts the program on servers that are new. It is killed when the test
@@ -115,32 +109,13 @@ func start(t *testing.T, servers []*servertest.Server) *running {
 	must(t, err)
 	defer locks.Close()
 	must(t, fresh.Declare(t.Context(), locks))
-	self, err := os.Executable()
-	must(t, err)
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), programNodes+"="+strings.Join(addresses, ","))
-	in, err := cmd.StdinPipe()
-	must(t, err)
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, "127.0.0.1:") {
-		t.Fatalf("the program printed %q, %v", line, err)
-	}
-	return &running{t, strings.TrimSpace(line), in}
+	p := processes.Start(t, "program", nil, addresses...)
+	return &running{p, strings.TrimPrefix(p.Line("serving 127.0.0.1:"), "serving ")}
 }
 
 // lock has the program hold a lock, or wait for it.
 func (r *running) lock(name string, maxHold time.Duration) {
-	r.t.Helper()
-	if _, err := fmt.Fprintln(r.in, name, maxHold); err != nil {
-		r.t.Fatal(err)
-	}
+	r.Type(fmt.Sprint(name, " ", maxHold))
 }
 
 // patience is the limit for everything that is waited for: a busy machine needs

@@ -28,10 +28,10 @@ func crowdOf(t testing.TB, servers []*servertest.Server, n int, ttl time.Duratio
 		})
 	}
 	for i, p := range line {
-		p.await(ready, patience)
+		p.await(ready)
 		p.ask(-1)
 		if i == 0 {
-			p.await(acquired, patience)
+			p.await(acquired)
 			eventually(t, patience, heldOnAll(servers, "job"))
 		}
 	}
@@ -44,9 +44,9 @@ func crowdOf(t testing.TB, servers []*servertest.Server, n int, ttl time.Duratio
 func outOfTheWay(t testing.TB, servers []*servertest.Server, line []*contender, sig syscall.Signal) (waits []time.Duration) {
 	t.Helper()
 	for i := 0; i+2 < len(line); i += 2 {
-		line[i+1].signal(sig)
+		line[i+1].Signal(sig)
 		if sig == syscall.SIGKILL {
-			<-line[i+1].ended
+			line[i+1].Wait()
 		}
 		// A request that it has just sent is executed before the release. If it
 		// were granted the lock, it would be a dead holder, which other tests
@@ -57,10 +57,10 @@ func outOfTheWay(t testing.TB, servers []*servertest.Server, line []*contender, 
 			if _, has := line[i+2].at(acquired); has {
 				return nil
 			}
-			return fmt.Errorf("number %d, process %d, is not served; the first server says %q has it", i+2,
-				line[i+2].cmd.Process.Pid, servers[0].Do("GET", "job"))
+			return fmt.Errorf("number %d is not served; the first server says %q has it; it said:\n%s", i+2,
+				servers[0].Do("GET", "job"), line[i+2].Said())
 		})
-		wait := line[i+2].await(acquired, patience) - line[i].await(releasing, patience)
+		wait := line[i+2].await(acquired) - line[i].await(releasing)
 		waits = append(waits, wait)
 	}
 	t.Logf("those behind waited %v", waits)
@@ -102,10 +102,10 @@ func TestWaiterFrozenAtTheHeadCostsTheOthersUnderASecond(t *testing.T) {
 		}
 		// A frozen waiter is not forgotten: it returns to its old place.
 		late := startContender(t, orders{Driver: "goredis", Name: "job", TTL: 10 * time.Second, Addresses: servertest.Addresses(servers)})
-		late.await(ready, patience)
+		late.await(ready)
 		late.ask(-1)
-		line[1].signal(syscall.SIGCONT)
-		line[3].signal(syscall.SIGCONT)
+		line[1].Signal(syscall.SIGCONT)
+		line[3].Signal(syscall.SIGCONT)
 		eventually(t, patience, inLine(servers, "job", 3))
 		if order := handOverAmong(t, []*contender{line[4], line[1], line[3], late}); !slices.IsSorted(order) {
 			t.Errorf("they were served in the order %v", order)
@@ -128,7 +128,7 @@ func TestDeadHolderAndDeadHeadDoNotStopALongLine(t *testing.T) {
 		var last []*contender
 		for i := range 3 {
 			p := startContender(t, orders{Driver: "goredis", Name: "job", TTL: ttl, Addresses: servertest.Addresses(servers)})
-			p.await(ready, patience)
+			p.await(ready)
 			p.ask(-1)
 			eventually(t, patience, inLine(servers, "job", 21+i))
 			last = append(last, p)
@@ -137,14 +137,14 @@ func TestDeadHolderAndDeadHeadDoNotStopALongLine(t *testing.T) {
 		// again. Once that is over, its place decides when it asks, and its
 		// place is far back.
 		time.Sleep(300 * time.Millisecond)
-		last[1].signal(syscall.SIGKILL)
-		<-last[1].ended
+		last[1].Kill()
 		handOver(t, lease, waiting, nil)
-		last[0].await(acquired, patience)
-		start := time.Now()
-		killed := last[0].signal(syscall.SIGKILL)
-		next := last[2].await(acquired, patience)
-		if next < last[0].await(validTill, patience) {
+		deadline := last[0].await(validTill)
+		last[0].await(acquired)
+		start, killed := time.Now(), monotonic()
+		last[0].Kill()
+		next := last[2].await(acquired)
+		if next < deadline {
 			never(t, "the next one had the lock before the dead holder's time was over")
 		}
 		if after := next - killed; after > allow(ttl+time.Second+slack, start) {

@@ -6,20 +6,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	sys "golang.org/x/sys/unix"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/observe"
 )
 
@@ -27,15 +23,8 @@ import (
 // again. It reports what happens to it on its standard output, each line an
 // event and its moment, and reads orders from its standard input.
 type contender struct {
-	t      testing.TB
-	cmd    *exec.Cmd
-	orders io.WriteCloser
-
-	mu     sync.Mutex
-	events map[string]time.Duration
-	text   strings.Builder // its other output
-	news   chan struct{}   // closed and replaced with every event
-	ended  chan struct{}
+	*processes.Process
+	t testing.TB
 }
 
 // The events of a contender, in their order. A moment between arriving and
@@ -57,18 +46,14 @@ type orders struct {
 	TTL          time.Duration
 }
 
-const ordersVariable = "REDLATCH_TEST_CONTENDER"
-
 // TestMain turns the test binary into a contender when a test says so.
 func TestMain(m *testing.M) {
-	text := os.Getenv(ordersVariable)
-	if text == "" {
-		os.Exit(m.Run())
-	}
-	if err := contend(text); err != nil {
-		fmt.Println("error", 0, err)
-		os.Exit(1)
-	}
+	processes.Main(m, func() {
+		if err := contend(os.Args[1]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	})
 }
 
 // monotonic reads the clock that all processes of a machine share and that
@@ -148,84 +133,31 @@ func contend(text string) error {
 // it with the test.
 func startContender(t testing.TB, o orders) *contender {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
 	text, err := json.Marshal(o)
 	must(t, err)
-	p := &contender{t: t, cmd: exec.Command(self), events: map[string]time.Duration{},
-		news: make(chan struct{}), ended: make(chan struct{})}
-	// The race detector would make every process sleep for a second before it
-	// ends.
-	p.cmd.Env = append(os.Environ(), ordersVariable+"="+string(text), "GORACE=atexit_sleep_ms=0", "GOMAXPROCS=2")
-	if p.orders, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.cmd.StdoutPipe()
-	must(t, err)
-	var trouble strings.Builder
-	p.cmd.Stderr = &trouble
-	must(t, p.cmd.Start())
-	go func() {
-		defer close(p.ended)
-		for in := bufio.NewScanner(out); in.Scan(); {
-			p.note(in.Text())
-		}
-		if err := p.cmd.Wait(); err != nil {
-			p.note(fmt.Sprint("ended 0 ", err, " ", trouble.String()))
-		}
-	}()
-	t.Cleanup(func() {
-		p.signal(syscall.SIGKILL)
-		<-p.ended
-	})
-	return p
-}
-
-// note records the output of the process.
-func (p *contender) note(line string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var event string
-	var at int64
-	if n, _ := fmt.Sscan(line, &event, &at); n < 2 || at == 0 {
-		p.text.WriteString(line + "\n")
-	} else {
-		p.events[event] = time.Duration(at)
-	}
-	close(p.news)
-	p.news = make(chan struct{})
+	return &contender{processes.Start(t, "contender", []string{"GOMAXPROCS=2"}, string(text)), t}
 }
 
 // at returns when something happened, and whether it did.
-func (p *contender) at(event string) (time.Duration, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at, ok := p.events[event]
-	return at, ok
-}
-
-// await waits until something happens, and returns when it did.
-func (p *contender) await(event string, within time.Duration) time.Duration {
-	p.t.Helper()
-	late := time.After(within)
-	for {
-		p.mu.Lock()
-		at, ok := p.events[event]
-		news, said := p.news, p.text.String()
-		p.mu.Unlock()
-		if ok {
-			return at
-		}
-		select {
-		case <-news:
-		case <-p.ended:
-			if _, ok := p.at(event); !ok {
-				p.t.Fatalf("the process ended before %s: %s", event, said)
-			}
-		case <-late:
-			p.t.Fatalf("not %s within %v: %s", event, within, said)
+func (p *contender) at(event string) (at time.Duration, did bool) {
+	for line := range strings.Lines(p.Said()) {
+		if n, _ := fmt.Sscanf(line, event+" %d", &at); n == 1 {
+			return at, true
 		}
 	}
+	return 0, false
+}
+
+// await waits until something happens, and returns when it did. Events are
+// awaited in their order.
+func (p *contender) await(event string) time.Duration {
+	p.t.Helper()
+	line := p.Line(event + " ")
+	at, did := p.at(event)
+	if !did {
+		p.t.Fatalf("not %s, but: %s", event, line)
+	}
+	return at
 }
 
 // ask has the contender ask for the lock and hold it for so long, or until an
@@ -233,19 +165,12 @@ func (p *contender) await(event string, within time.Duration) time.Duration {
 // has its ticket.
 func (p *contender) ask(hold time.Duration) {
 	p.t.Helper()
-	fmt.Fprintln(p.orders, hold)
-	p.await(arrived, patience)
+	p.Type(hold.String())
+	p.await(arrived)
 }
 
 // release orders a contender to release its lock.
-func (p *contender) release() { fmt.Fprintln(p.orders) }
-
-// signal sends the process a signal, and returns when that was.
-func (p *contender) signal(sig syscall.Signal) time.Duration {
+func (p *contender) release() {
 	p.t.Helper()
-	at := monotonic()
-	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.t.Error(err)
-	}
-	return at
+	p.Type("")
 }

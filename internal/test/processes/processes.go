@@ -34,14 +34,14 @@ import (
 // variable is set for a test binary that is to be the program.
 const variable = "REDLATCH_TEST_MAIN"
 
-// Main is for TestMain: it runs the tests, or main in a process that Start
-// has started.
+// Main is for TestMain: it runs the tests, as servertest.Main does, or main in a
+// process that Start has started.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(variable) != "" {
 		main()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(servertest.Main(m))
 }
 
 // Quorum starts n Redis servers that are declared new, and returns an
