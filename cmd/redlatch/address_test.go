@@ -1,18 +1,12 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/redlatch/redlatch/internal/test/certs"
 	"github.com/redlatch/redlatch/store/redis"
 )
 
@@ -41,8 +35,8 @@ func TestPageOfAddressesIsTheHelpText(t *testing.T) {
 }
 
 func TestAddressesOfTheHelpTextAreUnderstood(t *testing.T) {
-	dir := t.TempDir()
-	writeCertificate(t, dir)
+	files := certs.New(t)
+	files.Sign("client", &x509.Certificate{})
 	seen := 0
 	for line := range strings.Lines(nodesHelp) {
 		address, indented := strings.CutPrefix(strings.TrimRight(line, "\n"), "  ")
@@ -50,7 +44,7 @@ func TestAddressesOfTheHelpTextAreUnderstood(t *testing.T) {
 			continue
 		}
 		seen++
-		if _, err := redis.ParseAddress(strings.ReplaceAll(address, "/etc/redlatch", dir)); err != nil {
+		if _, err := redis.ParseAddress(strings.ReplaceAll(address, "/etc/redlatch", files.Dir)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -61,23 +55,5 @@ func TestAddressesOfTheHelpTextAreUnderstood(t *testing.T) {
 		if !strings.Contains(nodesHelp, parameter+"=") {
 			t.Errorf("the text shows no %s", parameter)
 		}
-	}
-}
-
-// writeCertificate writes the files that the addresses of the text name.
-func writeCertificate(t *testing.T, dir string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for name, text := range map[string][]byte{
-		"ca.pem": cert, "client.pem": cert, "client-key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-	} {
-		must(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 }

@@ -6,16 +6,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -26,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/certs"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -116,7 +110,7 @@ func TestUIOffLoopbackNeedsAPasswordAndTLS(t *testing.T) {
 		return path
 	}
 	password, short := write("password", "correct horse\n"), write("short", "hunter2\n")
-	cert, key := selfSigned(t, dir)
+	cert, key := certs.SelfSigned(t, "locks")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer taken.Close()
@@ -212,20 +206,4 @@ func TestUIShowsNoPassword(t *testing.T) {
 	if strings.Contains(list+lock, "sesame") {
 		t.Error("the password is shown")
 	}
-}
-
-// selfSigned writes a certificate and its key.
-func selfSigned(t *testing.T, dir string) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "locks"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	must(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	must(t, err)
-	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
-		must(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
-	}
-	return filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 }

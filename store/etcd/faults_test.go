@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/certs"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/observed"
 	"github.com/redlatch/redlatch/internal/test/poll"
@@ -513,7 +514,7 @@ func TestMemberThatIsRemovedIsNotMissed(t *testing.T) {
 // TestSecureConnections has a server with a certificate of its own.
 func TestSecureConnections(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	cert, key := certs.SelfSigned(t, "127.0.0.1")
 	at := own(t, 1, "SECURE-CLIENTS="+cert+","+key)[0].Addr()
 	ask := func(address string) error {
 		n, err := etcd.Open(address, nil)

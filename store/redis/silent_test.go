@@ -16,6 +16,7 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/certs"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/redis/goredis"
@@ -44,8 +45,8 @@ func busy(c *redlatch.Client) {
 // connections work.
 func TestSilentConnectionsAreGivenUpBeforeTheLeaseIsLost(t *testing.T) {
 	t.Parallel()
-	ca := newAuthority(t)
-	ca.sign("good", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	ca := certs.New(t)
+	ca.Sign("good", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	for _, secure := range []bool{false, true} {
 		eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 			t.Parallel()
@@ -103,19 +104,19 @@ func outlivesSilence(t testing.TB, proxy *servertest.Proxy, nodes []redlatch.Nod
 }
 
 // silentProxy returns a proxy to a new server, and its address.
-func silentProxy(t testing.TB, ca *authority, secure bool) (*servertest.Proxy, string) {
+func silentProxy(t testing.TB, ca *certs.Authority, secure bool) (*servertest.Proxy, string) {
 	t.Helper()
 	if !secure {
 		p := servertest.NewProxy(t, servertest.Redis(t, 1)[0])
 		return p, p.URL()
 	}
 	port := servertest.FreePort(t)
-	servertest.Redis(t, 1, "--tls-port", port, "--tls-cert-file", ca.file("good"), "--tls-key-file", ca.file("good-key"),
-		"--tls-ca-cert-file", ca.file("ca"), "--tls-auth-clients", "no")
+	servertest.Redis(t, 1, "--tls-port", port, "--tls-cert-file", ca.File("good"), "--tls-key-file", ca.File("good-key"),
+		"--tls-ca-cert-file", ca.File("ca"), "--tls-auth-clients", "no")
 	p, err := servertest.OpenProxy("127.0.0.1:" + port)
 	must(t, err)
 	t.Cleanup(p.Close)
-	return p, "rediss://" + p.Addr() + "?tls_ca=" + ca.file("ca")
+	return p, "rediss://" + p.Addr() + "?tls_ca=" + ca.File("ca")
 }
 
 // TestSilentInboxIsMadeAnew waits for a lock while the connection for the

@@ -4,76 +4,18 @@ package redis_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/certs"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
-
-// authority signs certificates, into files of one folder.
-type authority struct {
-	t    testing.TB
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t testing.TB) *authority {
-	t.Helper()
-	a := &authority{t: t, dir: t.TempDir()}
-	a.sign("ca", &x509.Certificate{Subject: pkix.Name{CommonName: "redlatch test"}, IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign})
-	return a
-}
-
-func (a *authority) file(name string) string { return filepath.Join(a.dir, name+".pem") }
-
-// sign makes a certificate and its key, called name and name-key; for an hour,
-// unless the template says otherwise.
-func (a *authority) sign(name string, c *x509.Certificate) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(a.t, err)
-	c.SerialNumber = big.NewInt(time.Now().UnixNano())
-	if c.NotAfter.IsZero() {
-		c.NotAfter = time.Now().Add(time.Hour)
-	}
-	c.NotBefore = time.Now().Add(-24 * time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = c, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	must(a.t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	must(a.t, err)
-	for file, block := range map[string]*pem.Block{
-		a.file(name):          {Type: "CERTIFICATE", Bytes: der},
-		a.file(name + "-key"): {Type: "PRIVATE KEY", Bytes: private},
-	} {
-		must(a.t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
-	}
-	if a.cert == nil {
-		a.key = key
-		if a.cert, err = x509.ParseCertificate(der); err != nil {
-			a.t.Fatal(err)
-		}
-	}
-}
 
 // TestFailuresOfTLSAreTold has a server show an invalid certificate, require a
 // certificate, or not speak TLS at all. With the fault corrected, it serves the
@@ -81,13 +23,13 @@ func (a *authority) sign(name string, c *x509.Certificate) {
 func TestFailuresOfTLSAreTold(t *testing.T) {
 	t.Parallel()
 	servertest.Since(t, 7, "CONFIG SET takes one setting at a time, and so no certificate with its key")
-	a := newAuthority(t)
+	a := certs.New(t)
 	local := []net.IP{net.IPv4(127, 0, 0, 1)}
-	a.sign("good", &x509.Certificate{IPAddresses: local})
-	a.sign("old", &x509.Certificate{IPAddresses: local, NotAfter: time.Now().Add(-time.Hour)})
-	a.sign("other", &x509.Certificate{DNSNames: []string{"elsewhere.example"}})
-	stranger := newAuthority(t)
-	stranger.sign("unknown", &x509.Certificate{IPAddresses: local})
+	a.Sign("good", &x509.Certificate{IPAddresses: local})
+	a.Sign("old", &x509.Certificate{IPAddresses: local, NotAfter: time.Now().Add(-time.Hour)})
+	a.Sign("other", &x509.Certificate{DNSNames: []string{"elsewhere.example"}})
+	stranger := certs.New(t)
+	stranger.Sign("unknown", &x509.Certificate{IPAddresses: local})
 	for _, c := range []struct {
 		name      string
 		cert, key string
@@ -96,12 +38,12 @@ func TestFailuresOfTLSAreTold(t *testing.T) {
 		tlsPlain  bool     // the other way round
 		want      []string // one of them
 	}{
-		{name: "expired", cert: a.file("old"), key: a.file("old-key"), want: []string{"certificate has expired"}},
-		{name: "another name", cert: a.file("other"), key: a.file("other-key"), want: []string{"doesn't contain any IP SANs"}},
-		{name: "unknown authority", cert: stranger.file("unknown"), key: stranger.file("unknown-key"), want: []string{"certificate signed by unknown authority"}},
-		{name: "no certificate of ours", cert: a.file("good"), key: a.file("good-key"), clients: "yes", want: []string{"certificate required", "connection reset by peer", "broken pipe"}},
-		{name: "TLS to a plain port", cert: a.file("good"), key: a.file("good-key"), plainTLS: true, want: []string{"time limit", "i/o timeout", "EOF"}},
-		{name: "plain to a TLS port", cert: a.file("good"), key: a.file("good-key"), tlsPlain: true, want: []string{"EOF", "connection reset by peer"}},
+		{name: "expired", cert: a.File("old"), key: a.File("old-key"), want: []string{"certificate has expired"}},
+		{name: "another name", cert: a.File("other"), key: a.File("other-key"), want: []string{"doesn't contain any IP SANs"}},
+		{name: "unknown authority", cert: stranger.File("unknown"), key: stranger.File("unknown-key"), want: []string{"certificate signed by unknown authority"}},
+		{name: "no certificate of ours", cert: a.File("good"), key: a.File("good-key"), clients: "yes", want: []string{"certificate required", "connection reset by peer", "broken pipe"}},
+		{name: "TLS to a plain port", cert: a.File("good"), key: a.File("good-key"), plainTLS: true, want: []string{"time limit", "i/o timeout", "EOF"}},
+		{name: "plain to a TLS port", cert: a.File("good"), key: a.File("good-key"), tlsPlain: true, want: []string{"EOF", "connection reset by peer"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,11 +53,11 @@ func TestFailuresOfTLSAreTold(t *testing.T) {
 				clients = "no"
 			}
 			server := servertest.Redis(t, 1, "--tls-port", port, "--tls-cert-file", c.cert, "--tls-key-file", c.key,
-				"--tls-ca-cert-file", a.file("ca"), "--tls-auth-clients", clients)[0]
+				"--tls-ca-cert-file", a.File("ca"), "--tls-auth-clients", clients)[0]
 			eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-				url := "rediss://127.0.0.1:" + port + "?tls_ca=" + a.file("ca")
+				url := "rediss://127.0.0.1:" + port + "?tls_ca=" + a.File("ca")
 				if c.plainTLS {
-					url = "rediss://" + server.Addr() + "?tls_ca=" + a.file("ca")
+					url = "rediss://" + server.Addr() + "?tls_ca=" + a.File("ca")
 				}
 				if c.tlsPlain {
 					url = "redis://127.0.0.1:" + port
@@ -134,7 +76,7 @@ func TestFailuresOfTLSAreTold(t *testing.T) {
 				if c.plainTLS || c.tlsPlain {
 					return
 				}
-				server.Do("CONFIG", "SET", "tls-cert-file", a.file("good"), "tls-key-file", a.file("good-key"), "tls-auth-clients", "no")
+				server.Do("CONFIG", "SET", "tls-cert-file", a.File("good"), "tls-key-file", a.File("good-key"), "tls-auth-clients", "no")
 				eventually(t, patience, func() error { return cycle(client) })
 				server.Do("CONFIG", "SET", "tls-cert-file", c.cert, "tls-key-file", c.key, "tls-auth-clients", clients)
 			})
