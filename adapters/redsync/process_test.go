@@ -109,10 +109,7 @@ func turn(m mutex) (err error) {
 // start starts the program.
 func start(t testing.TB, servers []*servertest.Server, file, which string, args ...string) *processes.Process {
 	args = append([]string{"-file", file, "-mutex", which}, args...)
-	for _, s := range servers {
-		args = append(args, s.Addr())
-	}
-	return processes.Start(t, which, nil, args...)
+	return processes.Start(t, which, nil, append(args, servertest.Hosts(servers)...)...)
 }
 
 // TestLockOfAKilledProcessGoesToTheNext kills a holder that extends its lock.

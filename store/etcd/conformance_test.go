@@ -5,7 +5,6 @@ package etcd_test
 import (
 	"crypto/rand"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -53,11 +52,7 @@ func hosts(t testing.TB, which string) string {
 	if c.err != nil {
 		t.Fatal(c.err)
 	}
-	var all []string
-	for _, m := range c.members {
-		all = append(all, m.Addr())
-	}
-	return strings.Join(all, "+")
+	return addresses(c.members)
 }
 
 // start starts the members of a cluster together.
@@ -66,16 +61,7 @@ func start(n int, flags ...string) ([]*servertest.Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	errs := make(chan error, n)
-	for _, m := range members {
-		go func() { errs <- m.Start() }()
-	}
-	for range members {
-		if e := <-errs; e != nil {
-			err = e
-		}
-	}
-	return members, err
+	return members, servertest.Together(members, (*servertest.Database).Start)
 }
 
 // open returns a node with a prefix.

@@ -142,11 +142,7 @@ func leader(t testing.TB, members []*servertest.Database) int {
 }
 
 func addresses(members []*servertest.Database) string {
-	var all []string
-	for _, m := range members {
-		all = append(all, m.Addr())
-	}
-	return strings.Join(all, "+")
+	return strings.Join(servertest.Hosts(members), "+")
 }
 
 // own starts a cluster for one test.
@@ -467,11 +463,7 @@ func TestMemberThatIsRemovedIsNotMissed(t *testing.T) {
 	if r := do(t, n, acquire("job", "one", time.Minute)); r.Status != node.Granted {
 		t.Fatal(r.Status)
 	}
-	var all []string
-	for _, m := range members {
-		all = append(all, m.Addr())
-	}
-	admin, err := clientv3.New(clientv3.Config{Endpoints: all, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	admin, err := clientv3.New(clientv3.Config{Endpoints: servertest.Hosts(members), DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	check.Must(t, err)
 	defer admin.Close()
 	s, err := admin.Status(ctx, at)

@@ -509,10 +509,7 @@ func TestClusterCanBeGuarded(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
 		servers := startCluster(t)
-		var hosts []string
-		for _, s := range servers {
-			hosts = append(hosts, s.Addr())
-		}
+		hosts := servertest.Hosts(servers)
 		// Init must come before the end of the quarantine that TryLock began.
 		opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Second, TokenWindow: time.Second}, NodeTimeout: 4 * time.Second}
 		opts.Guard = redlatch.GuardOn

@@ -108,10 +108,7 @@ func TestShowSeesLocksThatAreNotListed(t *testing.T) {
 func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
-	var hosts []string
-	for _, s := range servers {
-		hosts = append(hosts, s.Addr())
-	}
+	hosts := servertest.Hosts(servers)
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes("redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
 		const locks = 30

@@ -27,11 +27,7 @@ const shortest = time.Second // two ticks
 func start(t testing.TB, members int, more ...string) ([]*servertest.OwnDatabase, string) {
 	t.Helper()
 	servers := servertest.OwnZooKeeper(t, members, append(settings, more...)...)
-	var hosts []string
-	for _, s := range servers {
-		hosts = append(hosts, s.Addr())
-	}
-	return servers, "zookeeper://" + strings.Join(hosts, "+")
+	return servers, "zookeeper://" + strings.Join(servertest.Hosts(servers), "+")
 }
 
 func open(t testing.TB, address string) *Node {

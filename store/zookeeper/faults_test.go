@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -52,36 +51,13 @@ func want(t testing.TB, n node.Node, req node.Request, status node.Status) {
 	}
 }
 
-// mode returns what a server is: leader, follower or standalone; "" if it is down.
-func mode(address string) string {
-	c, err := net.DialTimeout("tcp", address, time.Second)
-	if err != nil {
-		return ""
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(time.Second))
-	fmt.Fprint(c, "srvr")
-	answer := make([]byte, 4096)
-	for n := 0; ; {
-		more, err := c.Read(answer[n:])
-		n += more
-		if _, after, ok := strings.Cut(string(answer[:n]), "Mode: "); ok && strings.Contains(after, "\n") {
-			mode, _, _ := strings.Cut(after, "\n")
-			return mode
-		}
-		if err != nil {
-			return ""
-		}
-	}
-}
-
 // leader waits until one of the servers leads the others.
 func leader(t testing.TB, servers []*servertest.OwnDatabase) (leads *servertest.OwnDatabase, others []*servertest.OwnDatabase) {
 	t.Helper()
 	poll.Within(t, patience, func() error {
 		leads, others = nil, nil
 		for _, s := range servers {
-			if mode(s.Addr()) == "leader" {
+			if answer, _ := servertest.AskZooKeeper(s.Addr(), "srvr", time.Second); strings.Contains(answer, "Mode: leader\n") {
 				leads = s
 			} else {
 				others = append(others, s)

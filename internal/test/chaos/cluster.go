@@ -190,11 +190,7 @@ func (n *node) linksOf(client int) []*servertest.Proxy {
 func (c *cluster) addresses(client int) string {
 	var all []string
 	for _, n := range c.nodes {
-		var ways []string
-		for _, link := range n.linksOf(client) {
-			ways = append(ways, link.Addr())
-		}
-		all = append(all, n.current().URL(strings.Join(ways, "+")))
+		all = append(all, n.current().URL(strings.Join(servertest.Hosts(n.linksOf(client)), "+")))
 	}
 	return strings.Join(all, ",")
 }

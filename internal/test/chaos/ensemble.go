@@ -5,14 +5,11 @@ package chaos
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -48,7 +45,7 @@ func (e *ensemble) Start() (err error) {
 	if err != nil {
 		return err
 	}
-	return together(e.members, (*servertest.Database).Start)
+	return servertest.Together(e.members, (*servertest.Database).Start)
 }
 
 // Stop ends them.
@@ -60,11 +57,7 @@ func (e *ensemble) Stop() {
 
 // Addr returns the addresses of the members.
 func (e *ensemble) Addr() string {
-	var all []string
-	for _, m := range e.members {
-		all = append(all, m.Addr())
-	}
-	return strings.Join(all, "+")
+	return strings.Join(servertest.Hosts(e.members), "+")
 }
 
 // URL returns the node's address.
@@ -73,17 +66,6 @@ func (e *ensemble) URL(addresses string) string {
 		return "etcd://" + addresses + "/torture"
 	}
 	return fmt.Sprintf("zookeeper://%s/torture?session=%v", addresses, session)
-}
-
-// together does something to some members at once.
-func together(members []*servertest.Database, do func(*servertest.Database) error) error {
-	errs := make([]error, len(members))
-	var all sync.WaitGroup
-	for i, m := range members {
-		all.Go(func() { errs[i] = do(m) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // leads reports whether a member says that it is the leader.
@@ -98,15 +80,8 @@ func (e *ensemble) leads(m *servertest.Database) bool {
 		err := tell(m, "maintenance/status", nil, &s)
 		return err == nil && s.Leader != "" && s.Leader == s.Header.Member
 	}
-	c, err := net.DialTimeout("tcp", m.Addr(), time.Second)
-	if err != nil {
-		return false
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(time.Second))
-	io.WriteString(c, "srvr")
-	answer, _ := io.ReadAll(c)
-	return bytes.Contains(answer, []byte("Mode: leader\n"))
+	answer, _ := servertest.AskZooKeeper(m.Addr(), "srvr", time.Second)
+	return strings.Contains(answer, "Mode: leader\n")
 }
 
 // tell posts a request to a member of etcd.
@@ -169,9 +144,9 @@ func (e *ensemble) strike(w *nemesis, rng *rand.Rand, how string, do, undo func(
 			var who string
 			who, some = e.victims(own)
 			f.Detail = how + ": " + who
-			return together(some, do)
+			return servertest.Together(some, do)
 		},
-		heal: func(*Fault) error { return together(some, undo) }}
+		heal: func(*Fault) error { return servertest.Together(some, undo) }}
 }
 
 func (e *ensemble) kill(w *nemesis, rng *rand.Rand) strike {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -51,6 +52,27 @@ type Database struct {
 
 // Addr returns host and port.
 func (s *Database) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
+
+// Hosts returns host and port of each server, or proxy.
+func Hosts[S interface{ Addr() string }](servers []S) []string {
+	hosts := make([]string, len(servers))
+	for i, s := range servers {
+		hosts[i] = s.Addr()
+	}
+	return hosts
+}
+
+// Together does something to some servers at once, such as (*Database).Start to the
+// members of a cluster.
+func Together(servers []*Database, do func(*Database) error) error {
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() { errs[i] = do(s) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
 
 // URL returns the address of a database on the server, as a redlatch node has
 // it. address is the server's, or that of a proxy before it.

@@ -5,11 +5,13 @@ package servertest
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/check"
@@ -71,17 +73,27 @@ func OwnZooKeeper(t testing.TB, members int, settings ...string) []*OwnDatabase 
 	t.Helper()
 	all, err := NewZooKeeper(members, settings...)
 	check.Must(t, err)
-	owned, errs := make([]*OwnDatabase, members), make([]error, members)
-	var started sync.WaitGroup
+	owned := make([]*OwnDatabase, members)
 	for i, s := range all {
 		need(t, s)
 		owned[i] = &OwnDatabase{s, t}
 		t.Cleanup(s.Stop)
-		started.Go(func() { errs[i] = s.Start() })
 	}
-	started.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := Together(all, (*Database).Start); err != nil {
 		t.Fatalf("ZooKeeper: %v", err)
 	}
 	return owned
+}
+
+// AskZooKeeper returns the answer of a server to a word of four letters, such as srvr.
+func AskZooKeeper(address, word string, limit time.Duration) (string, error) {
+	c, err := net.DialTimeout("tcp", address, limit)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(limit))
+	io.WriteString(c, word)
+	answer, err := io.ReadAll(c)
+	return string(answer), err
 }

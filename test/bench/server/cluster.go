@@ -5,12 +5,9 @@ package server
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
@@ -40,11 +37,7 @@ func startCluster(k Kind, members int) (Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	var g errgroup.Group
-	for _, m := range c.members {
-		g.Go(m.Start)
-	}
-	if err := g.Wait(); err != nil {
+	if err := servertest.Together(c.members, (*servertest.Database).Start); err != nil {
 		c.Stop()
 		return nil, fmt.Errorf("%s (make deps installs it): %w", k, err)
 	}
@@ -52,12 +45,7 @@ func startCluster(k Kind, members int) (Backend, error) {
 }
 
 // Addresses returns host:port of each member.
-func (c *cluster) Addresses() (list []string) {
-	for _, m := range c.members {
-		list = append(list, m.Addr())
-	}
-	return list
-}
+func (c *cluster) Addresses() []string { return servertest.Hosts(c.members) }
 
 // Sample reads the counters of all members.
 func (c *cluster) Sample() (Sample, error) {
@@ -109,14 +97,8 @@ func countEtcd(s *Sample, member string) error {
 // countZooKeeper counts the packets that clients sent, pings included. A write is
 // a transaction, which has the next zxid.
 func countZooKeeper(s *Sample, member string) error {
-	conn, err := net.DialTimeout("tcp", member, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	fmt.Fprint(conn, "srvr")
-	text, err := io.ReadAll(conn)
-	for line := range strings.Lines(string(text)) {
+	text, err := servertest.AskZooKeeper(member, "srvr", time.Minute)
+	for line := range strings.Lines(text) {
 		var n int64
 		if _, err := fmt.Sscanf(line, "Received: %d", &n); err == nil {
 			s.Commands["packets"] += n

@@ -81,11 +81,7 @@ func (s *Stage) redlatch(doctor func(redlatch.Node, *servertest.Server) redlatch
 
 // process returns one more process of the foreign client.
 func (s *Stage) process() (*foreign.Process, error) {
-	addresses := make([]string, len(s.servers))
-	for i, server := range s.servers {
-		addresses[i] = server.Addr()
-	}
-	p, err := foreign.Start(s.client, addresses)
+	p, err := foreign.Start(s.client, servertest.Hosts(s.servers))
 	if err == nil {
 		s.t.Cleanup(p.Kill)
 	}

@@ -85,10 +85,7 @@ func newRedsync(t testing.TB, servers []*servertest.Server) *redsync.Redsync {
 // workers, while one server at a time is killed and restarts with its data.
 func share(t *testing.T, lasts time.Duration, opts redlatch.Options) *beside.Judge {
 	servers := servertest.Redis(t, 5, kept...)
-	var addresses []string
-	for _, s := range servers {
-		addresses = append(addresses, s.Addr())
-	}
+	addresses := servertest.Hosts(servers)
 	j := beside.NewJudge(name, servers)
 	j.NoFences = true // redsync has none
 	c := beside.Contest{Judge: j, Name: name, TTL: ttl, Long: true, For: lasts, Limit: mostTime, Turns: 10, Sides: map[string][]beside.Contender{}}
