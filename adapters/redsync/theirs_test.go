@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/race"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
@@ -153,7 +154,7 @@ func TestRedsyncsOwnTestsPass(t *testing.T) {
 
 func runTheirTests(t testing.TB) {
 	args := []string{"test", "-count=1", "-json", "-parallel=6", "-timeout=10m", "-vet=off", "-ldflags=-w", "-overlay=" + overlay(t)}
-	if raceEnabled {
+	if race.Enabled {
 		args = append(args, "-race")
 	}
 	cmd := exec.Command("go", append(args, ".")...)

@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/test/race"
 	"github.com/redlatch/redlatch/node"
 )
 
 // TestMain has memory be collected less often than by default: states are kept,
 // and little of what is allocated is garbage.
 func TestMain(m *testing.M) {
-	if raced {
+	if race.Enabled {
 		os.Exit(withoutRaceDetector())
 	}
 	debug.SetGCPercent(400)

@@ -1,6 +1,0 @@
-//go:build !race
-
-package redsync_test
-
-// raceEnabled says that the race detector is on.
-const raceEnabled = false

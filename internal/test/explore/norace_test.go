@@ -1,6 +1,0 @@
-//go:build !race
-
-package explore
-
-// raced says that the tests were built with the race detector.
-const raced = false
