@@ -2,6 +2,7 @@ package redlatch
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -102,7 +103,9 @@ type Options struct {
 	// times, or for 100 ms, in a row. Defaults to false.
 	NoHandOver bool
 
-	// Logger logs what an operator needs to know. Defaults to none.
+	// Logger logs what an operator needs to know. What endangers locks, such as a
+	// server that may evict them, is an error. By default only errors are logged, by
+	// slog.Default.
 	Logger *slog.Logger
 
 	// Observer is notified of every lock, round and lease, for traces and
@@ -258,9 +261,20 @@ func (o Options) withDefaults() (Options, error) {
 		inside.SetClock(&o.settings, runner.NewSystemClock())
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.New(errorsOnly{slog.DiscardHandler})
 	}
 	return o, nil
+}
+
+// errorsOnly passes errors on to what is the default when they come.
+type errorsOnly struct{ slog.Handler }
+
+func (errorsOnly) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelError && slog.Default().Enabled(ctx, level)
+}
+
+func (errorsOnly) Handle(ctx context.Context, line slog.Record) error {
+	return slog.Default().Handler().Handle(ctx, line)
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"strings"
@@ -280,6 +281,9 @@ func (f *nodeFlags) client(opts redlatch.Options) (*redlatch.Client, error) {
 // then on.
 func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*redlatch.Client, error) {
 	f.apply(&opts)
+	if opts.Logger == nil { // doctor says what endangers locks
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
 	if !guarded(nodes, opts.Guard) {
 		// No quarantine has to last as long as the longest lock.
 		opts.MaxTTL = longestTTL

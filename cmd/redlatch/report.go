@@ -264,12 +264,34 @@ func (r *reporter) settleLog(cmd *cobra.Command, args []string) {
 	}
 }
 
-// forLibrary returns the logger of a client; nil if there is no log.
+// forLibrary returns the logger of a client. Without a log it prints what endangers
+// locks, with --quiet too.
 func (r *reporter) forLibrary() *slog.Logger {
 	if !r.logs() {
-		return nil
+		return slog.New(dangers{slog.DiscardHandler, r})
 	}
 	return slog.New(libraryLog{r.logger().Handler()})
+}
+
+// dangers prints the errors of the library: what endangers locks.
+type dangers struct {
+	slog.Handler
+	to *reporter
+}
+
+func (dangers) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
+// Handle implements slog.Handler.
+func (d dangers) Handle(_ context.Context, line slog.Record) error {
+	text := strings.TrimPrefix(line.Message, "redlatch: ")
+	line.Attrs(func(a slog.Attr) bool {
+		if a.Key == "node" {
+			text = a.Value.String() + ": " + text
+		}
+		return true
+	})
+	d.to.warn("", "%s", text)
+	return nil
 }
 
 // libraryLog passes on what the library logs, with an event. The library calls

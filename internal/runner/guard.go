@@ -155,7 +155,7 @@ func (g *guard) adopt(theirs []node.Guard, sentWith *node.Guard) bool {
 // replace a node.
 func (g *guard) warn() {
 	if g.on && g.failover && g.parameters().Replicas == 0 && !g.warned.Swap(true) {
-		g.log.Warn("redlatch: no replicas are required behind Sentinel: a master that is cut off with a holder goes on extending while its promoted replica grants; see redlatch init --replicas")
+		g.log.Error("redlatch: no replicas are required behind Sentinel: a master that is cut off with a holder goes on extending while its promoted replica grants; see redlatch init --replicas")
 	}
 }
 

@@ -406,7 +406,7 @@ func (ids *identities) check(ctx context.Context, m *Member) error {
 	m.identified.Store(true)
 	if w, ok := m.node.(interface{ Warnings() []string }); ok {
 		for _, warning := range w.Warnings() {
-			m.cluster.log.Warn("redlatch: "+warning, "node", m.name)
+			m.cluster.log.Error("redlatch: "+warning, "node", m.name)
 		}
 	}
 	return nil

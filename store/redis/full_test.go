@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/written"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
@@ -198,4 +200,21 @@ func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 		}
 		mustRelease(t, next)
 	})
+}
+
+// TestServerThatMayEvictIsLoggedByDefault has a client without a logger.
+func TestServerThatMayEvictIsLoggedByDefault(t *testing.T) {
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	var log written.Text
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	for policy, want := range map[string]int{"noeviction": 0, "allkeys-lru": 1} {
+		s := servertest.Redis(t, 1, "--maxmemory", "100mb", "--maxmemory-policy", policy)[0]
+		c := newClient(t, open(t, s.URL()), redlatch.Options{})
+		must(t, cycle(c))
+		must(t, cycle(c))
+		if n := strings.Count(log.String(), s.URL()); n != want {
+			t.Errorf("%s is logged %d times, want %d:\n%s", policy, n, want, log.String())
+		}
+	}
 }
