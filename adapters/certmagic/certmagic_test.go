@@ -63,13 +63,6 @@ func start(t testing.TB, name, dir string, servers []*servertest.Server, args ..
 	return processes.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(servertest.Addresses(servers), ",")}, args...)...)
 }
 
-func ends(t testing.TB, p *processes.Process) {
-	t.Helper()
-	if code := p.Wait(); code != 0 {
-		t.Errorf("exits with %d: %s", code, p.Said())
-	}
-}
-
 // TestCertificateOfAKilledProcessIsObtainedByTheNext kills a process while its
 // certificate is issued.
 func TestCertificateOfAKilledProcessIsObtainedByTheNext(t *testing.T) {
@@ -86,9 +79,9 @@ func TestCertificateOfAKilledProcessIsObtainedByTheNext(t *testing.T) {
 	first.Kill()
 	second.Line("issuing")
 	second.Line("obtained")
-	ends(t, second)
+	second.Ends(0)
 	third := start(t, "third", dir, servers)
-	ends(t, third)
+	third.Ends(0)
 	if third.Said() != "obtained" {
 		t.Errorf("with the certificate in the storage the third says %q", third.Said())
 	}
@@ -106,7 +99,7 @@ func TestRenewalsOfTwoProcessesNeverMeet(t *testing.T) {
 	}
 	issued := 0
 	for _, p := range all {
-		ends(t, p)
+		p.Ends(0)
 		issued += strings.Count(p.Said(), "issuing")
 	}
 	if issued != 25 {

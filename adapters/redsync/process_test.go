@@ -148,9 +148,7 @@ func mixBoth(t testing.TB) {
 		all = append(all, start(t, servers, file, which, "-turns", "15", "-hold", "20ms"))
 	}
 	for _, p := range all {
-		if code := p.Wait(); code != 0 {
-			t.Errorf("exits with %d: %s", code, p.Said())
-		}
+		p.Ends(0)
 	}
 }
 

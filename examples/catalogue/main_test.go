@@ -32,9 +32,7 @@ func finish(t *testing.T, p *processes.Process, answer, want string) {
 	if want != "" {
 		p.Line(want)
 	}
-	if code := p.Wait(); code != 0 {
-		t.Errorf("exits with %d: %s", code, p.Said())
-	}
+	p.Ends(0)
 }
 
 func TestReadersReadTogetherAndTheWriterComesInOrder(t *testing.T) {
@@ -85,9 +83,7 @@ func TestWriterThatWasPausedIsRefusedAfterAReader(t *testing.T) {
 	w.Type("999")
 	w.Signal(syscall.SIGCONT)
 	w.Line("nothing is written, this process was paused for too long")
-	if code := w.Wait(); code != 1 {
-		t.Errorf("the writer exits with %d: %s", code, w.Said())
-	}
+	w.Ends(1)
 	finish(t, r, "2", "ordered 2 at 300")
 	reader("another").Line("edition 1: the price is 300; how many?")
 }
@@ -106,8 +102,6 @@ func TestReaderThatWasPausedIsRefusedAfterAWriterAndNoOtherIs(t *testing.T) {
 	r.Type("5")
 	r.Signal(syscall.SIGCONT)
 	r.Line("nothing is written, this process was paused for too long")
-	if code := r.Wait(); code != 1 {
-		t.Errorf("the reader exits with %d: %s", code, r.Said())
-	}
+	r.Ends(1)
 	finish(t, w, "", "")
 }

@@ -26,14 +26,6 @@ func lines(t *testing.T, path string) []string {
 	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
 }
 
-// ends waits for a process and checks its exit code.
-func ends(t *testing.T, p *processes.Process, want int) {
-	t.Helper()
-	if code := p.Wait(); code != want {
-		t.Errorf("exits with %d, want %d: %s", code, want, p.Said())
-	}
-}
-
 // Some come together, and some when the report is long done.
 func TestJobThatTenMachinesStartRunsOnce(t *testing.T) {
 	_, env := processes.Quorum(t, 3)
@@ -45,14 +37,14 @@ func TestJobThatTenMachinesStartRunsOnce(t *testing.T) {
 			machines = append(machines, processes.Start(t, fmt.Sprint("machine ", i), env, "-out", report, "-day", "2026-11-16"))
 		}
 		for _, m := range machines {
-			ends(t, m, 0)
+			m.Ends(0)
 			said[m.Said()]++
 		}
 	}
 	if said["the report is written"] != 1 || said["not run here: the report of 2026-11-16 is completed"] != 9 {
 		t.Errorf("the machines say %v", said)
 	}
-	ends(t, processes.Start(t, "the next day", env, "-out", report, "-day", "2026-11-17"), 0)
+	processes.Start(t, "the next day", env, "-out", report, "-day", "2026-11-17").Ends(0)
 	if all := lines(t, report); len(all) != 2 || !strings.Contains(all[0], "2026-11-16") || !strings.Contains(all[1], "2026-11-17") {
 		t.Errorf("two days have the reports %q", all)
 	}
@@ -65,7 +57,7 @@ func TestJobThatFailedIsRunAgain(t *testing.T) {
 		return processes.Start(t, name, env, "-out", report, "-day", "2026-11-16", "-ttl", "2s")
 	}
 	failed := start("no folder")
-	ends(t, failed, 1)
+	failed.Ends(1)
 	if !strings.Contains(failed.Said(), "no such file") {
 		t.Errorf("it fails with %s", failed.Said())
 	}
@@ -80,8 +72,8 @@ func TestJobThatFailedIsRunAgain(t *testing.T) {
 	check.Must(t, os.Remove(report))
 	last := start("last")
 	last.Line("the report is written")
-	ends(t, last, 0)
-	ends(t, start("too late"), 0)
+	last.Ends(0)
+	start("too late").Ends(0)
 	if all := lines(t, report); len(all) != 1 {
 		t.Errorf("the day has the reports %q", all)
 	}

@@ -107,9 +107,7 @@ func TestEveryCopyLeadsToTheLeaderAndToTheNextOne(t *testing.T) {
 	second, leader := agree(t, first, all)
 
 	leader.Signal(syscall.SIGTERM)
-	if code := leader.Wait(); code != 0 {
-		t.Errorf("exits with %d: %s", code, leader.Said())
-	}
+	leader.Ends(0)
 	all = without(all, leader)
 	agree(t, second, all)
 }
@@ -140,9 +138,7 @@ func TestLeadershipPassesOnWithAHigherToken(t *testing.T) {
 	c := processes.Start(t, "C", env, "-ttl", "2s")
 	c.Line("listening on ")
 	b.Signal(syscall.SIGTERM)
-	if code := b.Wait(); code != 0 {
-		t.Errorf("B exits with %d: %s", code, b.Said())
-	}
+	b.Ends(0)
 	third := leads(t, c)
 	if third <= second {
 		t.Errorf("after the hand-over, token %d follows %d", third, second)

@@ -18,10 +18,7 @@ func TestMain(m *testing.M) { processes.Main(m, main) }
 func newLog(t *testing.T) (*sql.DB, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log.db")
-	maker := processes.Start(t, "maker", processes.File(t), "-db", path, "-create")
-	if code := maker.Wait(); code != 0 {
-		t.Fatalf("-create exits with %d: %s", code, maker.Said())
-	}
+	processes.Start(t, "maker", processes.File(t), "-db", path, "-create").Ends(0)
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
 	check.Must(t, err)
 	t.Cleanup(func() { db.Close() })

@@ -33,9 +33,7 @@ func handsOver(t *testing.T, env []string, path string) *processes.Process {
 	first.Line("from batch 0")
 	add := processes.Start(t, "urgent", env, "-db", path, "-add", "news")
 	add.Line("added news")
-	if code := add.Wait(); code != 0 {
-		t.Errorf("the urgent one exits with %d: %s", code, add.Said())
-	}
+	add.Ends(0)
 	last := number(t, first.Line("handing over after batch"))
 	if from := number(t, first.Line("from batch")); from != last+1 {
 		t.Errorf("it continues from batch %d after batch %d", from, last)
@@ -47,9 +45,7 @@ func handsOver(t *testing.T, env []string, path string) *processes.Process {
 func ends(t *testing.T, p *processes.Process, path string) {
 	t.Helper()
 	p.Signal(syscall.SIGTERM)
-	if code := p.Wait(); code != 0 {
-		t.Errorf("exits with %d: %s", code, p.Said())
-	}
+	p.Ends(0)
 	check(t, path)
 }
 

@@ -25,9 +25,7 @@ func TestCopiesThatStartTogetherTakeEachStepOnce(t *testing.T) {
 	}
 	var said strings.Builder
 	for _, c := range copies {
-		if code := c.Wait(); code != 0 {
-			t.Errorf("exits with %d: %s", code, c.Said())
-		}
+		c.Ends(0)
 		fmt.Fprintln(&said, c.Said())
 	}
 	for text, want := range map[string]int{"step 1 is done": 1, "step 2 is done": 1, "step 3 is done": 1, "serving with schema 3": 6} {
@@ -61,7 +59,5 @@ func TestCopyThatIsTooOldDoesNotServe(t *testing.T) {
 	}
 	a := processes.Start(t, "A", env, "-db", path)
 	a.Line("the database has schema 4, and this version knows 3: it is too old")
-	if code := a.Wait(); code != 1 {
-		t.Errorf("exits with %d: %s", code, a.Said())
-	}
+	a.Ends(1)
 }

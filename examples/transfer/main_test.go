@@ -51,9 +51,7 @@ func TestTransfersInEveryDirectionEndAndLoseNothing(t *testing.T) {
 		all = append(all, b.start(way[0], way[1], "-amount", fmt.Sprint(way[2]), "-times", "10"))
 	}
 	for _, p := range all {
-		if code := p.Wait(); code != 0 {
-			t.Errorf("exits with %d: %s", code, p.Said())
-		}
+		p.Ends(0)
 	}
 	b.expect(1000+10*(-1+2+5-6), 1000+10*(1-2-3+4), 1000+10*(3-4-5+6))
 }
@@ -67,13 +65,9 @@ func TestTransferThatIsKilledOrPausedMovesNothing(t *testing.T) {
 	paused.Line("asking for the approval of 200")
 	paused.Signal(syscall.SIGSTOP)
 	next := b.start(4, 1, "-amount", "7") // an account of each
-	if code := next.Wait(); code != 0 {
-		t.Errorf("exits with %d: %s", code, next.Said())
-	}
+	next.Ends(0)
 	paused.Signal(syscall.SIGCONT)
 	paused.Line("lost")
-	if code := paused.Wait(); code != 1 {
-		t.Errorf("exits with %d: %s", code, paused.Said())
-	}
+	paused.Ends(1)
 	b.expect(1000+7, 1000, 1000, 1000-7)
 }

@@ -204,6 +204,14 @@ func (p *Process) Wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// Ends waits until the process ends by itself, and checks its exit code.
+func (p *Process) Ends(want int) {
+	p.t.Helper()
+	if code := p.Wait(); code != want {
+		p.t.Errorf("%s exits with %d, want %d; it said:\n%s", p.name, code, want, p.Said())
+	}
+}
+
 // Said returns all output of the process.
 func (p *Process) Said() string {
 	p.mu.Lock()
