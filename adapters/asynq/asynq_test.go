@@ -5,7 +5,6 @@ package redlatchasynq_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,8 +14,8 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchasynq "github.com/redlatch/redlatch/adapters/asynq"
 	"github.com/redlatch/redlatch/internal/test/check"
-	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -37,18 +36,11 @@ type group struct {
 
 func newGroup(t testing.TB) *group {
 	t.Helper()
-	g := &group{t: t, locks: servertest.Redis(t, 3), queue: servertest.Redis(t, 1)[0]}
-	must(t, fresh.Declare(t.Context(), g.client()))
-	return g
+	servers, _ := processes.Servers(t, 3)
+	return &group{t: t, locks: servers, queue: servertest.Redis(t, 1)[0]}
 }
 
-func (g *group) client() *redlatch.Client {
-	g.t.Helper()
-	locks, err := redlatch.Open(strings.Join(servertest.Addresses(g.locks), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
-	must(g.t, err)
-	g.t.Cleanup(func() { locks.Close() })
-	return locks
-}
+func (g *group) client() *redlatch.Client { return processes.Client(g.t, g.locks) }
 
 func (g *group) redis() asynq.RedisClientOpt { return asynq.RedisClientOpt{Addr: g.queue.Addr()} }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchcertmagic "github.com/redlatch/redlatch/adapters/certmagic"
 	"github.com/redlatch/redlatch/internal/test/check"
-	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -24,17 +23,6 @@ import (
 
 // lockName is what certmagic locks while it obtains or renews the certificate.
 const lockName = "issue_cert_example.com"
-
-// quorum starts three servers and returns a client of them.
-func quorum(t testing.TB) ([]*servertest.Server, *redlatch.Client) {
-	t.Helper()
-	servers := servertest.Redis(t, 3)
-	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
-	must(t, err)
-	t.Cleanup(func() { locks.Close() })
-	must(t, fresh.Declare(t.Context(), locks))
-	return servers, locks
-}
 
 var must = check.Must
 
@@ -67,7 +55,7 @@ func start(t testing.TB, name, dir string, servers []*servertest.Server, args ..
 // certificate is issued.
 func TestCertificateOfAKilledProcessIsObtainedByTheNext(t *testing.T) {
 	t.Parallel()
-	servers, _ := quorum(t)
+	servers, _ := processes.Servers(t, 3)
 	dir := t.TempDir()
 	first := start(t, "first", dir, servers, "-hold", "10m")
 	first.Line("issuing")
@@ -91,7 +79,7 @@ func TestCertificateOfAKilledProcessIsObtainedByTheNext(t *testing.T) {
 // again and again.
 func TestRenewalsOfTwoProcessesNeverMeet(t *testing.T) {
 	t.Parallel()
-	servers, _ := quorum(t)
+	servers, _ := processes.Servers(t, 3)
 	dir := t.TempDir()
 	var all []*processes.Process
 	for _, name := range []string{"one", "other"} {
@@ -133,7 +121,7 @@ func wrap(t testing.TB, locks *redlatch.Client, opts redlatchcertmagic.Options) 
 func TestStorageLocksAndStores(t *testing.T) {
 	t.Parallel()
 	ctx := limited(t)
-	_, locks := quorum(t)
+	_, locks := processes.Servers(t, 3)
 	a, b := wrap(t, locks, redlatchcertmagic.Options{})
 	must(t, a.Lock(ctx, "x"))
 	if ok, err := b.TryLock(ctx, "x"); ok || err != nil {
@@ -178,7 +166,7 @@ func takeAway(servers []*servertest.Server, key string) {
 func TestLossIsReturnedByUnlock(t *testing.T) {
 	t.Parallel()
 	ctx := limited(t)
-	servers, locks := quorum(t)
+	servers, locks := processes.Servers(t, 3)
 	a, b := wrap(t, locks, redlatchcertmagic.Options{Prefix: "p/", TTL: ttl})
 	must(t, a.Lock(ctx, "x"))
 	takeAway(servers, "p/x")
@@ -203,7 +191,7 @@ func TestLossIsReturnedByUnlock(t *testing.T) {
 func TestLockThatIsLostIsAcquiredAgainBeforeTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	ctx := limited(t)
-	servers, locks := quorum(t)
+	servers, locks := processes.Servers(t, 3)
 	a, b := wrap(t, locks, redlatchcertmagic.Options{Prefix: "p/", TTL: ttl})
 	must(t, a.Lock(ctx, "x"))
 	takeAway(servers, "p/x")

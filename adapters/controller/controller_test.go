@@ -25,8 +25,8 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchcontroller "github.com/redlatch/redlatch/adapters/controller"
 	"github.com/redlatch/redlatch/internal/test/check"
-	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -87,18 +87,12 @@ type group struct {
 
 func newGroup(t testing.TB) group {
 	t.Helper()
-	g := group{t, kubernetes(t), servertest.Redis(t, 3)}
-	must(t, fresh.Declare(t.Context(), g.client()))
-	return g
+	api := kubernetes(t)
+	servers, _ := processes.Servers(t, 3)
+	return group{t, api, servers}
 }
 
-func (g group) client() *redlatch.Client {
-	g.t.Helper()
-	locks, err := redlatch.Open(strings.Join(servertest.Addresses(g.servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
-	must(g.t, err)
-	g.t.Cleanup(func() { locks.Close() })
-	return locks
-}
+func (g group) client() *redlatch.Client { return processes.Client(g.t, g.servers) }
 
 func (g group) manager(opts manager.Options) *redlatchcontroller.Manager {
 	g.t.Helper()

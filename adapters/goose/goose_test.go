@@ -19,8 +19,8 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchgoose "github.com/redlatch/redlatch/adapters/goose"
 	"github.com/redlatch/redlatch/internal/test/check"
-	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -37,18 +37,11 @@ type copies struct {
 
 func newCopies(t testing.TB) copies {
 	t.Helper()
-	c := copies{t, filepath.Join(t.TempDir(), "shop.db"), servertest.Redis(t, 3)}
-	must(t, fresh.Declare(t.Context(), c.client()))
-	return c
+	servers, _ := processes.Servers(t, 3)
+	return copies{t, filepath.Join(t.TempDir(), "shop.db"), servers}
 }
 
-func (c copies) client() *redlatch.Client {
-	c.t.Helper()
-	locks, err := redlatch.Open(strings.Join(servertest.Addresses(c.servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
-	must(c.t, err)
-	c.t.Cleanup(func() { locks.Close() })
-	return locks
-}
+func (c copies) client() *redlatch.Client { return processes.Client(c.t, c.servers) }
 
 // provider returns the provider of one copy, with a migration in SQL and one in
 // Go.

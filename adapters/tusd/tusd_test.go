@@ -22,7 +22,6 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchtusd "github.com/redlatch/redlatch/adapters/tusd"
 	"github.com/redlatch/redlatch/internal/test/check"
-	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -41,17 +40,6 @@ func receive[T any](t testing.TB, what string, from <-chan T) (got T) {
 		t.Fatalf("not within %v: %s", patience, what)
 	}
 	return got
-}
-
-// quorum starts three servers and returns a client of them.
-func quorum(t testing.TB) ([]*servertest.Server, *redlatch.Client) {
-	t.Helper()
-	servers := servertest.Redis(t, 3)
-	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
-	must(t, err)
-	t.Cleanup(func() { locks.Close() })
-	must(t, fresh.Declare(t.Context(), locks))
-	return servers, locks
 }
 
 // server is a tusd server in a process of its own.
@@ -147,7 +135,7 @@ func (s server) finish(t testing.TB, dir, id string) {
 // for ever.
 func TestRequestOnAnotherServerStopsTheOneThatHangs(t *testing.T) {
 	t.Parallel()
-	nodes, _ := quorum(t)
+	nodes, _ := processes.Servers(t, 3)
 	dir := t.TempDir()
 	a, b := start(t, "a", dir, nodes), start(t, "b", dir, nodes)
 	id, ended := a.hang(t, dir)
@@ -165,7 +153,7 @@ func TestRequestOnAnotherServerStopsTheOneThatHangs(t *testing.T) {
 // TestUploadOfAKilledServerGoesOnOnAnother kills a server while it writes.
 func TestUploadOfAKilledServerGoesOnOnAnother(t *testing.T) {
 	t.Parallel()
-	nodes, _ := quorum(t)
+	nodes, _ := processes.Servers(t, 3)
 	dir := t.TempDir()
 	a, b := start(t, "a", dir, nodes), start(t, "b", dir, nodes)
 	id, _ := a.hang(t, dir)
@@ -190,7 +178,7 @@ func TestUploadWithoutTheLockIsWrittenByTwo(t *testing.T) {
 // is missing, again and again.
 func TestClientsOfTwoServersWriteAnUploadTogether(t *testing.T) {
 	t.Parallel()
-	nodes, _ := quorum(t)
+	nodes, _ := processes.Servers(t, 3)
 	dir := t.TempDir()
 	servers := []server{start(t, "a", dir, nodes), start(t, "b", dir, nodes)}
 	const chunk, chunks = 100, 30
@@ -237,7 +225,7 @@ func newLock(t testing.TB, locks *redlatch.Client, opts redlatchtusd.Options) ha
 
 func TestHolderIsAskedToUnlockAndTheNextGoesOn(t *testing.T) {
 	t.Parallel()
-	_, locks := quorum(t)
+	_, locks := processes.Servers(t, 3)
 	holder, other := newLock(t, locks, redlatchtusd.Options{}), newLock(t, locks, redlatchtusd.Options{})
 	asked := make(chan struct{})
 	must(t, holder.Lock(t.Context(), func() { close(asked) }))
@@ -264,7 +252,7 @@ func TestHolderIsAskedToUnlockAndTheNextGoesOn(t *testing.T) {
 // TestRequestThatLosesItsLockIsStopped takes the lock away on the servers.
 func TestRequestThatLosesItsLockIsStopped(t *testing.T) {
 	t.Parallel()
-	servers, locks := quorum(t)
+	servers, locks := processes.Servers(t, 3)
 	l := newLock(t, locks, redlatchtusd.Options{Prefix: "p/", TTL: 2 * time.Second})
 	stopped := make(chan struct{})
 	must(t, l.Lock(t.Context(), func() { close(stopped) }))
@@ -279,7 +267,7 @@ func TestRequestThatLosesItsLockIsStopped(t *testing.T) {
 
 func TestErrorsOfServersAreReturned(t *testing.T) {
 	t.Parallel()
-	servers, locks := quorum(t)
+	servers, locks := processes.Servers(t, 3)
 	l := newLock(t, locks, redlatchtusd.Options{})
 	for _, s := range servers {
 		s.Kill()

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
@@ -44,15 +45,32 @@ func Main(m *testing.M, main func()) {
 	os.Exit(servertest.Main(m))
 }
 
+// Client returns a client of the servers, which has patience with them on a busy
+// machine, and is closed when the test ends.
+func Client(t testing.TB, servers []*servertest.Server) *redlatch.Client {
+	t.Helper()
+	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
+	check.Must(t, err)
+	t.Cleanup(func() { locks.Close() })
+	return locks
+}
+
+// Servers starts n Redis servers that are declared new, and returns a Client of
+// them.
+func Servers(t testing.TB, n int) ([]*servertest.Server, *redlatch.Client) {
+	t.Helper()
+	servers := servertest.Redis(t, n)
+	locks := Client(t, servers)
+	check.Must(t, fresh.Declare(context.Background(), locks))
+	return servers, locks
+}
+
 // Quorum starts n Redis servers that are declared new, and returns an
 // environment in which locks are on them.
 func Quorum(t testing.TB, n int) ([]*servertest.Server, []string) {
 	t.Helper()
-	servers := servertest.Redis(t, n)
-	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), nil)
-	check.Must(t, err)
-	defer locks.Close()
-	check.Must(t, fresh.Declare(context.Background(), locks))
+	servers, locks := Servers(t, n)
+	locks.Close()
 	return servers, []string{"REDLATCH_NODES=" + strings.Join(servertest.Addresses(servers), ",")}
 }
 
