@@ -155,9 +155,7 @@ func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 		if code := exitCode(t, cmd.Wait()); code != exitSignal+int(s) || len(last) != 1 {
 			t.Errorf("exit %d, %s", code, said)
 		}
-		if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(children, processes.Alive) }) {
-			t.Errorf("of %v some are still alive", children)
-		}
+		processes.Gone(t, children)
 	}
 }
 

@@ -119,9 +119,7 @@ func (c *crowd) hold() (release func()) {
 	}
 	must(c.t, err)
 	c.t.Cleanup(func() { cmd.Process.Kill() })
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(c.dir, "held")); return err == nil }) {
-		c.t.Fatal("the holder did not start")
-	}
+	appears(c.t, filepath.Join(c.dir, "held"))
 	return func() {
 		stdin.Close()
 		if err := cmd.Wait(); err != nil {

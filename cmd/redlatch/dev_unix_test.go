@@ -66,9 +66,7 @@ func TestDevServersEndWithDev(t *testing.T) {
 			}
 			cmd.Process.Signal(s)
 			code := exitCode(t, cmd.Wait())
-			if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, processes.Alive) }) {
-				t.Errorf("of %v some are still alive", pids)
-			}
+			processes.Gone(t, pids)
 			if s == syscall.SIGKILL {
 				os.RemoveAll(dir)
 				return
@@ -108,9 +106,7 @@ func TestDevKillsServersThatDoNotEnd(t *testing.T) {
 			if took := time.Since(start); code != 0 || impatient && took >= stopLimit {
 				t.Errorf("exit %d after %v", code, took)
 			}
-			if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, processes.Alive) }) {
-				t.Errorf("of %v some are still alive", pids)
-			}
+			processes.Gone(t, pids)
 			if _, err := os.Stat(dir); err == nil {
 				t.Errorf("%s is left behind", dir)
 			}
@@ -148,9 +144,7 @@ func TestDevWhoseServerDiesSaysSo(t *testing.T) {
 	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum {
 		t.Errorf("exit %d", code)
 	}
-	if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, processes.Alive) }) {
-		t.Errorf("of %v some are still alive", pids)
-	}
+	processes.Gone(t, pids)
 }
 
 func TestDevRefusesBadInput(t *testing.T) {

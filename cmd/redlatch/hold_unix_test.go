@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
 // holdJob has somebody hold the lock "job" in a state folder, until the returned
@@ -25,9 +23,7 @@ func holdJob(t testing.TB) (dir string, release func()) {
 	}
 	must(t, err)
 	t.Cleanup(func() { cmd.Process.Kill() })
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
-		t.Fatal("the holder did not start")
-	}
+	appears(t, filepath.Join(dir, "held"))
 	return dir, func() {
 		stdin.Close()
 		cmd.Wait()

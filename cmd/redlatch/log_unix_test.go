@@ -117,9 +117,7 @@ func TestLogOfAWaitNamesTheHolderAndThePlace(t *testing.T) {
 	dir := t.TempDir()
 	started, end := filepath.Join(dir, "started"), filepath.Join(dir, "end")
 	holder, held := run(t, servers, "--log-format", "json", "--label", "night\u202eshift", "job", "--", "sh", "-c", `echo >"$0"; until test -e "$1"; do sleep 0.01; done`, started, end)
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
-		t.Fatalf("CMD was not started: %s", held)
-	}
+	appears(t, started, held)
 	waiter, waited := run(t, servers, "--log-format", "json", "-w", "4s", "job", "--", "true")
 	if code := exitCode(t, waiter.Wait()); code != exitHeld {
 		t.Errorf("exit %d, %s", code, waited)
@@ -150,9 +148,7 @@ func TestLogOfALostLockHasWhatWasDone(t *testing.T) {
 	servers := newQuorum(t, 3)
 	started := filepath.Join(t.TempDir(), "started")
 	cmd, stderr := run(t, servers, "--log-format", "json", "--ttl", "2s", "job", "--", "sh", "-c", `trap "" TERM; echo >"$0"; while :; do sleep 0.01; done`, started)
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
-		t.Fatalf("CMD was not started: %s", stderr)
-	}
+	appears(t, started, stderr)
 	servers[0].Freeze()
 	servers[1].Kill()
 	if code := exitCode(t, cmd.Wait()); code != exitLost {
@@ -192,9 +188,7 @@ func TestLogOfALockThatWasBrokenSaysSoOnce(t *testing.T) {
 	dir := t.TempDir()
 	started, file := filepath.Join(dir, "started"), filepath.Join(dir, "job.prom")
 	cmd, stderr := run(t, servers, "--log-format", "json", "--metrics", file, "--ttl", "3s", "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, started)
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
-		t.Fatalf("CMD was not started: %s", stderr)
-	}
+	appears(t, started, stderr)
 	if code, _, out := command(t, "break", "--yes", "--nodes", strings.Join(servertest.Addresses(servers), ","), "job"); code != 0 {
 		t.Fatal(out)
 	}
@@ -238,9 +232,7 @@ func TestLogHasForwardedSignals(t *testing.T) {
 	cmd.Stderr = &stderr
 	must(t, cmd.Start())
 	defer cmd.Process.Kill()
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
-		t.Fatal("CMD was not started")
-	}
+	appears(t, started)
 	cmd.Process.Signal(syscall.SIGUSR1)
 	if code := exitCode(t, cmd.Wait()); code != 9 {
 		t.Errorf("exit %d, %s", code, stderr.String())

@@ -105,9 +105,7 @@ func TestMetricsSayHowARunEnded(t *testing.T) {
 	holder := exec.Command("redlatch", "run", "--nodes", "sqlite:"+state, "taken", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, filepath.Join(dir, "held"))
 	must(t, holder.Start())
 	t.Cleanup(func() { holder.Process.Signal(syscall.SIGTERM); holder.Wait() })
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
-		t.Fatal("the holder did not start")
-	}
+	appears(t, filepath.Join(dir, "held"))
 	success := ""
 	for _, c := range []struct {
 		outcome string
@@ -186,9 +184,7 @@ func TestMetricsOfALostLockNameTheCauseAndTheNodes(t *testing.T) {
 	dir := t.TempDir()
 	file, started := filepath.Join(dir, "job.prom"), filepath.Join(dir, "started")
 	cmd, stderr := run(t, servers, "--metrics", file, "--ttl", "2s", "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, started)
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
-		t.Fatalf("CMD did not start: %s", stderr)
-	}
+	appears(t, started, stderr)
 	servers[0].Kill()
 	servers[1].Freeze()
 	if code := exitCode(t, cmd.Wait()); code != exitLost {
@@ -273,9 +269,7 @@ func TestMetricsThatBecomeUnwritableDuringTheWaitAreAnErrorBeforeCMD(t *testing.
 	waiter.Env, waiter.Stderr = append(os.Environ(), "REDLATCH_STATE_DIR="+dir), &stderr
 	must(t, waiter.Start())
 	defer waiter.Process.Kill()
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(file); return err == nil }) {
-		t.Fatal("the file was not written before the wait")
-	}
+	appears(t, file)
 	must(t, os.RemoveAll(folder))
 	release()
 	if code := exitCode(t, waiter.Wait()); code != exitCannotCreate || !strings.Contains(stderr.String(), "CMD was not run") {

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
 func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
@@ -18,9 +16,7 @@ func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
 	started, end := filepath.Join(dir, "started"), filepath.Join(dir, "end")
 	cmd, stderr := run(t, servers, "--json", "--ttl", "20s", "--once", "monday", "job", "--",
 		"sh", "-c", `echo >"$0"; until test -e "$1"; do sleep 0.01; done`, started, end)
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
-		t.Fatalf("CMD was not started: %s", stderr)
-	}
+	appears(t, started, stderr)
 	servers[0].Kill()
 	servers[2].Kill()
 	must(t, os.WriteFile(end, nil, 0o600))

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,6 +38,14 @@ func run(t testing.TB, servers []*servertest.Server, args ...string) (*exec.Cmd,
 	must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	return cmd, stderr
+}
+
+// appears waits until a file is there.
+func appears(t testing.TB, file string, said ...any) {
+	t.Helper()
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(file); return err == nil }) {
+		t.Fatalf("%s is not there after %v: %s", file, poll.Patience, said)
+	}
 }
 
 // declareNew runs redlatch init to mark servers that were just started.
@@ -170,9 +177,7 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 				servers[0].Freeze()
 				servers[1].Freeze()
 				deadline := time.Now().Add(ttl)
-				if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, processes.Alive) }) {
-					t.Errorf("of %v some are still alive", pids)
-				}
+				processes.Gone(t, pids)
 				if late := time.Since(deadline); late > 0 {
 					t.Errorf("the group was gone %v after the deadline", late)
 				}
@@ -196,9 +201,7 @@ func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
 	servers := newQuorum(t, 3)
 	file := filepath.Join(t.TempDir(), "held")
 	holder, _ := run(t, servers, "taken", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, file)
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(file); return err == nil }) {
-		t.Fatal("the holder did not start")
-	}
+	appears(t, file)
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	must(t, os.WriteFile(garbage, []byte("no program"), 0o700))
 	for _, c := range []struct {

@@ -194,9 +194,7 @@ func TestInterruptedWaiterLeavesNothingOnTheServers(t *testing.T) {
 	servers := newQuorum(t, 3)
 	file := filepath.Join(t.TempDir(), "held")
 	holder, _ := run(t, servers, "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, file)
-	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(file); return err == nil }) {
-		t.Fatal("the holder did not start")
-	}
+	appears(t, file)
 	asking := func() int { return strings.Count(servers[0].Do("CLIENT", "LIST"), " cmd=eval") }
 	for s, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		ran := filepath.Join(t.TempDir(), "ran")

@@ -249,3 +249,11 @@ func Alive(pid int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && !bytes.HasPrefix(bytes.TrimSpace(out), []byte("Z"))
 }
+
+// Gone waits until none of the processes is alive.
+func Gone(t testing.TB, pids []int) {
+	t.Helper()
+	if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, Alive) }) {
+		t.Errorf("of %v some are still alive", pids)
+	}
+}
