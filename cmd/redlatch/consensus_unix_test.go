@@ -116,7 +116,7 @@ func everythingRuns(t *testing.T, all []string) {
 		second := handleOf(t, nodes, share[0], args...)
 		does(exitHeld, "run", "-n", share[0], "--", "true")
 		for _, handle := range []string{first, second} {
-			if code, _, stderr := commandWith(t, handle, "unlock", "--nodes", nodes, "-"); code != 0 {
+			if code, _, stderr := commandWith(t, strings.NewReader(handle), "unlock", "--nodes", nodes, "-"); code != 0 {
 				t.Errorf("unlock of %v: exit %d, %s", share, code, stderr)
 			}
 		}
@@ -125,7 +125,7 @@ func everythingRuns(t *testing.T, all []string) {
 
 	// handles, watch and break
 	handle := handleOf(t, nodes, "broken", "--ttl", "25s")
-	if code, _, stderr := commandWith(t, handle, "extend", "--nodes", nodes, "-"); code != 0 {
+	if code, _, stderr := commandWith(t, strings.NewReader(handle), "extend", "--nodes", nodes, "-"); code != 0 {
 		t.Errorf("extend: exit %d, %s", code, stderr)
 	}
 	watch := exec.Command(buildCommand(t), "watch", "--nodes", nodes, "broken")
@@ -142,7 +142,7 @@ func everythingRuns(t *testing.T, all []string) {
 			does(0, "break", "--yes", "broken")
 		}
 	}
-	if code, _, stderr := commandWith(t, handle, "extend", "--nodes", nodes, "-"); code != exitLost {
+	if code, _, stderr := commandWith(t, strings.NewReader(handle), "extend", "--nodes", nodes, "-"); code != exitLost {
 		t.Errorf("extend after break: exit %d, %s", code, stderr)
 	}
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -18,9 +19,18 @@ import (
 // command runs redlatch and returns its exit code, stdout and stderr.
 func command(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return commandWith(t, nil, args...)
+}
+
+// commandWith is command with a stdin. A command that does not end by itself is
+// killed.
+func commandWith(t testing.TB, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
 	var out, err strings.Builder
-	cmd := exec.Command(buildCommand(t), args...)
-	cmd.Stdout, cmd.Stderr = &out, &err
+	cmd := exec.CommandContext(ctx, buildCommand(t), args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &err
 	return exitCode(t, cmd.Run()), out.String(), err.String()
 }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -21,15 +20,6 @@ func handleOf(t testing.TB, nodes, name string, args ...string) string {
 		t.Fatalf("lock: exit %d, %v, %s", code, err, stderr)
 	}
 	return locked.Handle
-}
-
-// commandWith is command with a stdin.
-func commandWith(t testing.TB, stdin string, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, err strings.Builder
-	cmd := exec.Command(buildCommand(t), args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &err
-	return exitCode(t, cmd.Run()), out.String(), err.String()
 }
 
 // TestLockOnAQuorumOutlivesTheCommandAndAMinority depends on the node time limit:
@@ -52,7 +42,7 @@ func outlivesAMinority(t testing.TB) {
 	}
 	servers[0].Kill()
 	servers[1].Kill()
-	if code, _, stderr := commandWith(t, handle, "extend", "--nodes", nodes, "-"); code != 0 {
+	if code, _, stderr := commandWith(t, strings.NewReader(handle), "extend", "--nodes", nodes, "-"); code != 0 {
 		t.Errorf("extend: exit %d, %s", code, stderr)
 	}
 	if code, _, stderr := command(t, "run", "-n", "--nodes", nodes, "job", "--", "true"); code != exitHeld {
@@ -65,17 +55,17 @@ func outlivesAMinority(t testing.TB) {
 	servers[2].Freeze()
 	defer servers[2].Thaw()
 	for _, verb := range []string{"extend", "unlock"} {
-		if code, _, stderr := commandWith(t, handle, verb, "--nodes", nodes, "-"); code != exitNoQuorum || !strings.Contains(stderr, "no quorum (3 of 5 needed)") {
+		if code, _, stderr := commandWith(t, strings.NewReader(handle), verb, "--nodes", nodes, "-"); code != exitNoQuorum || !strings.Contains(stderr, "no quorum (3 of 5 needed)") {
 			t.Errorf("%s without a quorum: exit %d, %s", verb, code, stderr)
 		}
 	}
 	servers[2].Thaw()
 	// The nodes that answered have released it. A second run releases the rest:
 	// a node that no longer has the lock counts as one that freed it.
-	if code, _, stderr := commandWith(t, handle, "unlock", "--nodes", nodes, "-"); code != 0 {
+	if code, _, stderr := commandWith(t, strings.NewReader(handle), "unlock", "--nodes", nodes, "-"); code != 0 {
 		t.Errorf("unlock again: exit %d, %s", code, stderr)
 	}
-	if code, _, stderr := commandWith(t, handle, "unlock", "--nodes", nodes, "-"); code == 0 || !strings.Contains(stderr, "no longer held") {
+	if code, _, stderr := commandWith(t, strings.NewReader(handle), "unlock", "--nodes", nodes, "-"); code == 0 || !strings.Contains(stderr, "no longer held") {
 		t.Errorf("unlock of what is free everywhere: exit %d, %s", code, stderr)
 	}
 	for _, s := range servers[2:] {

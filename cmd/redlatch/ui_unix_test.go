@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -136,7 +135,7 @@ func TestUIOffLoopbackNeedsAPasswordAndTLS(t *testing.T) {
 		{[]string{"now"}, exitUsage, []string{"no argument"}},
 		{[]string{"--listen", taken.Addr().String()}, exitNoQuorum, []string{"address already in use", "--listen"}},
 	} {
-		code, stdout, stderr := refusedPage(t, append([]string{"ui", "--nodes", "local"}, c.args...))
+		code, stdout, stderr := command(t, append([]string{"ui", "--nodes", "local"}, c.args...)...)
 		if code != c.code || stdout != "" || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "hunter2") {
 			t.Errorf("%q: exit %d, %s%s", c.args, code, stdout, stderr)
 		}
@@ -175,17 +174,6 @@ func TestUIOffLoopbackNeedsAPasswordAndTLS(t *testing.T) {
 	if refused == 0 {
 		t.Error("there is no limit to guesses")
 	}
-}
-
-// refusedPage runs a command that must end by itself.
-func refusedPage(t *testing.T, args []string) (code int, stdout, stderr string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var out, err strings.Builder
-	cmd := exec.CommandContext(ctx, "redlatch", args...)
-	cmd.Stdout, cmd.Stderr = &out, &err
-	return exitCode(t, cmd.Run()), out.String(), err.String()
 }
 
 // TestUIShowsNoPassword: not in the command that breaks a lock, and nowhere
