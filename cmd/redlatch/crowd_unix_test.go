@@ -109,23 +109,7 @@ func (c *crowd) finish(n int) (order []int) {
 // hold holds the lock until the returned function is called.
 func (c *crowd) hold() (release func()) {
 	c.t.Helper()
-	args := append([]string{"run", "-q"}, c.nodes...)
-	cmd := exec.Command(c.path, append(args, "job", "--", "sh", "-c", "echo >held; exec cat")...)
-	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+c.dir)
-	stdin, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	must(c.t, err)
-	c.t.Cleanup(func() { cmd.Process.Kill() })
-	appears(c.t, filepath.Join(c.dir, "held"))
-	return func() {
-		stdin.Close()
-		if err := cmd.Wait(); err != nil {
-			c.t.Error(err)
-		}
-	}
+	return hold(c.t, c.dir, append([]string{c.path, "run", "-q"}, c.nodes...)...)
 }
 
 func TestAHundredRunsTakeTheirTurnsInOrder(t *testing.T) {

@@ -14,7 +14,13 @@ import (
 func holdJob(t testing.TB) (dir string, release func()) {
 	t.Helper()
 	dir = t.TempDir()
-	cmd := exec.Command("redlatch", "run", "--label", "night-shift", "job", "--", "sh", "-c", "echo >held; exec cat")
+	return dir, hold(t, dir, "redlatch", "run", "--label", "night-shift")
+}
+
+// hold is holdJob with the folder, and with the command that takes the lock.
+func hold(t testing.TB, dir string, args ...string) (release func()) {
+	t.Helper()
+	cmd := exec.Command(args[0], append(args[1:], "job", "--", "sh", "-c", "echo >held; exec cat")...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
 	stdin, err := cmd.StdinPipe()
@@ -24,8 +30,10 @@ func holdJob(t testing.TB) (dir string, release func()) {
 	must(t, err)
 	t.Cleanup(func() { cmd.Process.Kill() })
 	appears(t, filepath.Join(dir, "held"))
-	return dir, func() {
+	return func() {
 		stdin.Close()
-		cmd.Wait()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
 	}
 }
