@@ -21,15 +21,6 @@ import (
 
 var must = check.Must
 
-// memoryNodes returns nodes in memory, which close with nobody.
-func memoryNodes(n int) []redlatch.Node {
-	nodes := make([]redlatch.Node, n)
-	for i := range nodes {
-		nodes[i] = memory.New(&memory.Options{Name: strconv.Itoa(i + 1)})
-	}
-	return nodes
-}
-
 func clientOn(t *testing.T, nodes []redlatch.Node, label string) *redlatch.Client {
 	t.Helper()
 	c, err := redlatch.New(nodes, &redlatch.Options{Label: label})
@@ -108,7 +99,7 @@ func wantLines(t *testing.T, what, text string, patterns ...string) {
 }
 
 func TestReadersAreListedShownAndBroken(t *testing.T) {
-	nodes := memoryNodes(3)
+	nodes := memory.Nodes(3)
 	leases := locked(t, nodes, redlatch.LockOptions{Shared: true}, "one", "two", "three")
 	waitFor(t, nodes, redlatch.LockOptions{}, "writer")
 	waitFor(t, nodes, redlatch.LockOptions{Shared: true}, "late")
@@ -153,7 +144,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 }
 
 func TestSlotsAreListedAndShown(t *testing.T) {
-	nodes := memoryNodes(1)
+	nodes := memory.Nodes(1)
 	leases := locked(t, nodes, redlatch.LockOptions{Slots: 3}, "one", "two")
 	waitFor(t, nodes, redlatch.LockOptions{}, "whole")
 	waitFor(t, nodes, redlatch.LockOptions{Slots: 3}, "next")
@@ -186,9 +177,9 @@ func TestSlotsAreListedAndShown(t *testing.T) {
 
 func TestLeaseSaysItsShareToCMDAndInJSON(t *testing.T) {
 	t.Setenv(slotVariable, "")
-	slots := locked(t, memoryNodes(1), redlatch.LockOptions{Slots: 2}, "one", "two")
-	reader := locked(t, memoryNodes(1), redlatch.LockOptions{Shared: true}, "reader")[0]
-	plain := locked(t, memoryNodes(1), redlatch.LockOptions{}, "plain")[0]
+	slots := locked(t, memory.Nodes(1), redlatch.LockOptions{Slots: 2}, "one", "two")
+	reader := locked(t, memory.Nodes(1), redlatch.LockOptions{Shared: true}, "reader")[0]
+	plain := locked(t, memory.Nodes(1), redlatch.LockOptions{}, "plain")[0]
 	for i, l := range slots {
 		if got := leaseVariables(l); got[len(got)-1] != "REDLATCH_SLOT="+strconv.Itoa(i) {
 			t.Errorf("slot %d: CMD gets %q", i, got)
@@ -225,7 +216,7 @@ func TestLeaseSaysItsShareToCMDAndInJSON(t *testing.T) {
 // TestLockInsideOfAnyHolderIsNested: ours need not be the first of the holders.
 func TestLockInsideOfAnyHolderIsNested(t *testing.T) {
 	for _, opts := range []redlatch.LockOptions{{Shared: true}, {Slots: 3}} {
-		nodes := memoryNodes(3)
+		nodes := memory.Nodes(3)
 		for _, l := range locked(t, nodes, opts, "one", "two", "three") {
 			t.Setenv(heldVariable, heldEntry(partsOf(l).Value))
 			err := nested("res", nodes, true)
@@ -274,7 +265,7 @@ func TestWaitingForReadersAndSlotsReadsWell(t *testing.T) {
 }
 
 func TestOtherNumberOfSlotsNamesTheFlag(t *testing.T) {
-	nodes := memoryNodes(1)
+	nodes := memory.Nodes(1)
 	locked(t, nodes, redlatch.LockOptions{Slots: 3}, "one")
 	_, err := clientOn(t, nodes, "other").TryLock(t.Context(), "res", &redlatch.LockOptions{Slots: 4})
 	end := outcomeOf(err)
