@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -73,7 +74,7 @@ func (c *Client) Ask() {
 	if c.paused || c.claim != nil && !c.claim.State().IsOver() {
 		return
 	}
-	c.claims = without(c.claims, func(cl *claim) bool { return cl.State() == protocol.Gone })
+	c.claims = slices.DeleteFunc(c.claims, func(cl *claim) bool { return cl.State() == protocol.Gone })
 	c.w.say("", "%s asks for the lock", c.Name)
 	c.begin(&claim{Claim: protocol.NewClaim(view{c}, c.config(), c.value())}, protocol.Begin)
 }
@@ -238,14 +239,4 @@ func (c *Client) work(cl *claim) {
 			})
 		})
 	}
-}
-
-// without returns those of which drop does not report true.
-func without[T any](all []T, drop func(T) bool) (kept []T) {
-	for _, x := range all {
-		if !drop(x) {
-			kept = append(kept, x)
-		}
-	}
-	return kept
 }

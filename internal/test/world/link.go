@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -39,7 +40,7 @@ func (w *World) fly(client, server int, what string, d time.Duration) *flight {
 }
 
 func (w *World) land(f *flight) {
-	w.flights = without(w.flights, func(other *flight) bool { return other == f })
+	w.flights = slices.DeleteFunc(w.flights, func(other *flight) bool { return other == f })
 }
 
 // maxHits is how many arrivals are kept for the page, which takes them.

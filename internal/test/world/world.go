@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -195,12 +196,9 @@ func (w *World) Beyond() []string { return w.beyond }
 func (w *World) Sent() int { return w.sent }
 
 func (w *World) leave(assumption string) {
-	for _, b := range w.beyond {
-		if b == assumption {
-			return
-		}
+	if !slices.Contains(w.beyond, assumption) {
+		w.beyond = append(w.beyond, assumption)
 	}
-	w.beyond = append(w.beyond, assumption)
 }
 
 // breaks records a broken promise, if every assumption holds.
