@@ -179,14 +179,10 @@ func TestCommandLinesOfTheDocumentationAreUnderstood(t *testing.T) {
 	seen := 0
 	for _, b := range blocks {
 		_, script := snippets.Script(b)
-		for _, words := range snippets.Commands(script) {
-			i := slices.IndexFunc(words, func(w string) bool { return w == "redlatch-torture" || w == "./cmd/redlatch-torture" })
-			if i < 0 {
-				continue
-			}
+		for _, args := range snippets.Arguments("redlatch-torture", script) {
 			seen++
-			if _, err := parse(words[i+1:]); err != nil {
-				t.Errorf("%s: %q: %v", b.Where(), words, err)
+			if _, err := parse(args); err != nil {
+				t.Errorf("%s: redlatch-torture %q: %v", b.Where(), args, err)
 			}
 		}
 	}

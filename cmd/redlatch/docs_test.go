@@ -23,7 +23,7 @@ func TestCommandLinesOfTheDocumentationAreUnderstood(t *testing.T) {
 	seen := 0
 	for _, b := range blocks {
 		_, script := snippets.Script(b)
-		for _, args := range ourCommands(script) {
+		for _, args := range snippets.Arguments("redlatch", script) {
 			seen++
 			if err := understand(args); err != nil {
 				t.Errorf("%s: redlatch %s: %v", b.Where(), strings.Join(args, " "), err)
@@ -49,7 +49,7 @@ func TestCommandLinesThatAreWrongAreNotUnderstood(t *testing.T) {
 		"A=1 sh -c 'redlatch ls --everything'":        "unknown flag: --everything",
 	} {
 		var errs []string
-		for _, args := range ourCommands(line) {
+		for _, args := range snippets.Arguments("redlatch", line) {
 			if err := understand(args); err != nil {
 				errs = append(errs, err.Error())
 			}
@@ -58,20 +58,6 @@ func TestCommandLinesThatAreWrongAreNotUnderstood(t *testing.T) {
 			t.Errorf("%s: errors %q, want one that says %q", line, errs, says)
 		}
 	}
-}
-
-// ourCommands returns the arguments of each redlatch that a script runs, also
-// through another command or within another redlatch.
-func ourCommands(script string) [][]string {
-	var all [][]string
-	for _, words := range snippets.Commands(script) {
-		for i, w := range words {
-			if w == "redlatch" || w == "./cmd/redlatch" {
-				all = append(all, words[i+1:])
-			}
-		}
-	}
-	return all
 }
 
 // understand parses a command line as the command itself would, and runs

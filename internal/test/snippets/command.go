@@ -21,6 +21,20 @@ func Commands(script string) [][]string {
 	return all
 }
 
+// Arguments returns the arguments of each run of our program in a script, also
+// through another command or within another run of it.
+func Arguments(program, script string) [][]string {
+	var all [][]string
+	for _, words := range Commands(script) {
+		for i, w := range words {
+			if w == program || w == "./cmd/"+program {
+				all = append(all, words[i+1:])
+			}
+		}
+	}
+	return all
+}
+
 type lexer struct {
 	in       []rune
 	at       int
