@@ -13,8 +13,9 @@ const (
 	// then, and may come again.
 	slowest = 10 * time.Second
 	// heartbeat is how often something is sent where nothing has changed, so
-	// that a viewer that is gone is noticed.
-	heartbeat = 15 * time.Second
+	// that a viewer that is gone is noticed, and a server that is gone by its
+	// viewers: a page that hears nothing for three of them is not live.
+	heartbeat = 5 * time.Second
 )
 
 // serveEvents sends a viewer what it looks at, and then what changes, as
@@ -66,7 +67,7 @@ func (u *UI) follow(r *http.Request, me *viewer, to *stream) {
 		select {
 		case snap = <-me.news:
 		case <-beat.C:
-			if to.send(":\n\n") != nil {
+			if to.send("event: beat\ndata:\n\n") != nil {
 				return
 			}
 			snap = nil

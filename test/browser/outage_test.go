@@ -114,3 +114,21 @@ func TestAServerInQuarantineIsNamed(t *testing.T) {
 	until(t, ctx, "that the page is live", `document.querySelector("#live").textContent === "live" && !document.querySelector("tr.stale")`)
 	photograph(t, ctx, "quarantined")
 }
+
+// TestPageThatHearsNothingIsNotLive has a connection that is silent for good, as
+// through a tunnel that died: neither end is notified.
+func TestPageThatHearsNothingIsNotLive(t *testing.T) {
+	t.Parallel()
+	page, _, _ := quorum(t, 1, "one")
+	tunnel, err := servertest.OpenProxy(strings.TrimPrefix(serve(t, page, ui.Options{}), "http://"))
+	must(t, err)
+	t.Cleanup(tunnel.Close)
+	ctx := tab(t)
+	do(t, ctx, chromedp.Navigate("http://"+tunnel.Addr()+"/"))
+	const live = `document.querySelector("#live").textContent`
+	until(t, ctx, "live", live+` === "live"`)
+	tunnel.Partition(true)
+	until(t, ctx, "that it is not live", live+` === "not connected, trying again"`)
+	tunnel.Partition(false)
+	until(t, ctx, "that it follows again", live+` === "live"`)
+}

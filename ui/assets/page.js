@@ -122,12 +122,15 @@
     live.replaceChildren(state);
   }
 
-  let source = null, again = 0, delay = 1000;
+  let source = null, again = 0, delay = 1000, silent = 0;
   function connect() {
     disconnect();
     let first = true;
     source = new EventSource(body.dataset.events);
+    heard();
+    source.addEventListener("beat", heard);
     source.onmessage = (e) => {
+      heard();
       const m = JSON.parse(e.data);
       ahead = m.now - Date.now();
       for (const [id, html] of Object.entries(m.texts || {})) text(id, html);
@@ -145,8 +148,18 @@
       }
     };
   }
+  // The server sends something every 5 s. A connection that is silent for longer may
+  // be dead without anybody noticing.
+  function heard() {
+    clearTimeout(silent);
+    silent = setTimeout(() => {
+      off("not connected, trying again");
+      connect();
+    }, 15000);
+  }
   function disconnect() {
     clearTimeout(again);
+    clearTimeout(silent);
     if (source) source.close();
     source = null;
   }
