@@ -3,7 +3,11 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -35,6 +39,23 @@ func TestWhatEndangersLocksIsPrinted(t *testing.T) {
 	for _, args := range [][]string{{"--json"}, {"-q", "--json"}, {"--log-format", "json"}} {
 		if stderr := run(args...); !strings.Contains(stderr, `"event":"warning"`) || strings.Count(stderr, "may evict") != 1 {
 			t.Errorf("%q: it prints %s", args, stderr)
+		}
+	}
+}
+
+// TestReaderOfStderrThatIsGoneDoesNotEndTheCommand writes a log into a pipe that
+// nobody reads. CMD has the signal's default action, as without redlatch.
+func TestReaderOfStderrThatIsGoneDoesNotEndTheCommand(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	must(t, err)
+	must(t, r.Close())
+	defer w.Close()
+	for script, want := range map[string]int{"exit 7": 7, "kill -PIPE $$; exit 7": exitSignal + int(syscall.SIGPIPE)} {
+		cmd := exec.Command("redlatch", "run", "--log-format", "json", "--nodes", "sqlite:"+filepath.Join(t.TempDir(), "locks.db"), "job", "--", "sh", "-c", script)
+		cmd.Stderr = w
+		if code := exitCode(t, cmd.Run()); code != want {
+			t.Errorf("%s: exit %d, want %d", script, code, want)
 		}
 	}
 }

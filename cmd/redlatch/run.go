@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -125,6 +126,9 @@ func (t *task) prepare() *outcome {
 	// clean up.
 	t.received = make(chan os.Signal, 16)
 	signals.Notify(t.received, supervise.Forwarded())
+	// A reader of stderr that is gone must not end CMD. It is not ignored: CMD would
+	// inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if t.nodes, err = f.open(); err != nil {
 		return outcomeOf(err)
 	}
