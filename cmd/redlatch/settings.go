@@ -170,6 +170,9 @@ func readSettings() (*settingsFile, error) {
 		return f, nil
 	}
 	file, err := os.Open(path)
+	if _, link := os.Readlink(path); link == nil {
+		must = true // also if it leads nowhere
+	}
 	if !must && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
 		return f, nil // also with XDG_CONFIG_HOME=/dev/null
 	}
