@@ -1,5 +1,6 @@
 //go:build race
 
+// Package race knows whether a test was built with the race detector.
 package race
 
 // Enabled says that the race detector is on.
