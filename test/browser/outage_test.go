@@ -127,6 +127,11 @@ func TestPageThatHearsNothingIsNotLive(t *testing.T) {
 	do(t, ctx, chromedp.Navigate("http://"+tunnel.Addr()+"/"))
 	const live = `document.querySelector("#live").textContent`
 	until(t, ctx, "live", live+` === "live"`)
+	eval[bool](t, ctx, `window.changes = 0, new MutationObserver(() => window.changes++).observe(document.querySelector("#live"), {childList: true}), true`)
+	time.Sleep(17 * time.Second)
+	if n := eval[int](t, ctx, `window.changes`); n != 0 {
+		t.Errorf("while nothing happened, the page has changed its mind %d times", n)
+	}
 	tunnel.Partition(true)
 	until(t, ctx, "that it is not live", live+` === "not connected, trying again"`)
 	tunnel.Partition(false)

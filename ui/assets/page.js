@@ -143,6 +143,7 @@
       off("not connected, trying again");
       first = true;
       if (source.readyState === EventSource.CLOSED) { // refused: the browser does not try again
+        clearTimeout(silent);
         again = setTimeout(connect, delay);
         delay = Math.min(2 * delay, 30000);
       }
