@@ -107,14 +107,16 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 	})
 	t.Run("clients of one lock each", func(t *testing.T) {
 		t.Parallel()
-		servers, _ := start(t)
-		servers[0].Do("FLUSHALL")
-		eventually(t, patience, func() error {
-			c, err := redlatch.New(open(t, servertest.Addresses(servers)...), &short)
-			must(t, err)
-			defer c.Close()
-			must(t, cycle(c))
-			return trusted(servers[0])
+		timed(t, func(t testing.TB) {
+			servers, _ := start(t)
+			servers[0].Do("FLUSHALL")
+			eventually(t, patience, func() error {
+				c, err := redlatch.New(open(t, servertest.Addresses(servers)...), &short)
+				must(t, err)
+				defer c.Close()
+				must(t, cycle(c))
+				return trusted(servers[0])
+			})
 		})
 	})
 }
