@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/resp"
@@ -45,5 +46,20 @@ func TestServerWhosePortWasTakenGetsAnother(t *testing.T) {
 	}
 	if reply, err := resp.Ask("tcp", s.Addr(), askLimit, "PING"); err != nil || reply != "PONG" {
 		t.Errorf("on port %d: %q, %v", s.Port, reply, err)
+	}
+}
+
+// TestPortsAreNotThoseOfConnections: the system gives a connection any free port of its
+// range, such as that of a server that is down for a moment.
+func TestPortsAreNotThoseOfConnections(t *testing.T) {
+	first := highest
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		first, err = strconv.Atoi(strings.Fields(string(text))[0])
+		check.Must(t, err)
+	}
+	for range 20 {
+		if port, err := FreePort(); err != nil || port >= first {
+			t.Errorf("got %d, %v, and connections have ports from %d on", port, err, first)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -189,20 +190,26 @@ func OnFreePort(port *int, start func() error) (err error) {
 }
 
 // FreePort returns a loopback port that nobody listens on, and that was not
-// returned before: nobody may be listening on that one yet.
-func FreePort() (int, error) {
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, fmt.Errorf("there is no free port: %w", err)
+// returned before: nobody may be listening on that one yet. It is below those that
+// the system gives to connections: one of them might get the port of a server that
+// is down, which then could not come back.
+func FreePort() (port int, err error) {
+	for range 1000 {
+		port = lowest + rand.IntN(highest-lowest)
+		l, failed := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err = failed; err != nil {
+			continue
 		}
-		port := l.Addr().(*net.TCPAddr).Port
 		l.Close()
 		if _, twice := given.LoadOrStore(port, true); !twice {
 			return port, nil
 		}
 	}
+	return 0, fmt.Errorf("there is no free port from %d to %d: %w", lowest, highest, err)
 }
+
+// The ports to choose from. On Linux those of connections begin at 32768.
+const lowest, highest = 10000, 32768
 
 var given sync.Map
 

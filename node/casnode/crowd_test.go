@@ -16,7 +16,7 @@ import (
 // still each of them has its turn.
 func TestCrowdOfOneRowIsServedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		defer time.Sleep(time.Minute) // requests that Close left under way end
+		defer time.Sleep(time.Minute) // requests that Close did not wait for end
 		const clients, lasts = 16, time.Minute
 		s := &distant{table: newTable(time.Now), delay: 40 * time.Millisecond}
 		ctx, stop := context.WithTimeout(t.Context(), lasts)
