@@ -13,7 +13,8 @@ GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 # into it.
 TIMEOUT     ?= 30m
 # Tests on real servers wait most of the time: a few run at once on each
-# processor, in two packages. With more, those on Redis were starved.
+# processor, in one package more than there are processors. With another one, those
+# on Redis were starved.
 CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PARALLEL    ?= $(shell expr 2 \* $(CORES))
 AT_ONCE     ?= $(shell expr 1 + $(CORES))
@@ -32,9 +33,9 @@ LONGEST := ./store/redis ./cmd/redlatch ./internal/nodestate . ./internal/test/c
 	./test/interop/former ./test/interop/scenario ./test/interop/wire ./test/interop/service ./test/browser \
 	./examples/store ./test/bench/measure ./node/casnode/casnodetest
 
-# The packages whose tests compute, in virtual time. They are run beside the others,
-# at a lower priority, and without the race detector, which would take four times as
-# long. make soak has it on for them too.
+# The packages whose tests compute, in virtual time or on this tree. They are run
+# beside the others, at a lower priority, and without the race detector, which would
+# take four times as long. make soak has it on for them too.
 COMPUTE := ./internal/test/sim ./node/casnode ./internal/test/explore ./internal/protocol ./internal/test/world ./internal/test/snippets ./packaging/...
 
 .DEFAULT_GOAL := help
