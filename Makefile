@@ -6,7 +6,7 @@ GO          ?= go
 # it shares with ours would be left out too, and give false reports.
 RACE        ?= -race -gcflags=modernc.org/sqlite/lib=-race=false
 # Lint reads what the tests are compiled from: the compiler's results, which most
-# of its time is for, are made once. Memory is collected less often, as by testrun.
+# of its time is for, are made once. Memory is collected less often, as by test.sh.
 STATICCHECK ?= $(GO) run -exec 'env "GOFLAGS=$(RACE)" GOGC=400 GOMEMLIMIT=3GiB' honnef.co/go/tools/cmd/staticcheck@v0.8.1
 GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 # Far above what a package takes on an idle machine: a busy one must not run
@@ -21,22 +21,27 @@ AT_ONCE     ?= $(shell expr 1 + $(CORES))
 TESTFLAGS   := -count=1 -vet=off -ldflags=-s -parallel $(PARALLEL) -timeout $(TIMEOUT)
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-# The library and the commands. The pattern "work" has in addition the other
-# modules of go.work: adapters, benchmarks beside the peers, tests against
-# foreign clients and in a browser.
-OURS := ./... ./cmd/...
+# The library, the stores, the commands, the examples, and what tests them together.
+# The pattern "work" has in addition the other modules of go.work: adapters,
+# benchmarks beside the peers, tests against foreign clients and in a browser.
+OURS := $(addsuffix /...,. ./cmd ./examples ./store/etcd ./store/mysql ./store/postgres ./store/redis/goredis ./store/redis/rueidis \
+	./store/sqlite ./store/zookeeper ./internal/test/chaos ./test/stores)
 
 # The packages whose tests take longest. They begin first: go test begins
 # packages in their order, and takes each once.
-LONGEST := ./store/redis ./cmd/redlatch ./internal/nodestate . ./internal/test/chaos ./store/zookeeper ./store/postgres ./store/mysql ./store/etcd ./fence \
+LONGEST := ./test/stores/redis ./cmd/redlatch ./test/stores/nodestate . ./store/zookeeper ./store/postgres ./store/mysql ./store/etcd ./test/stores/fence \
 	./internal/runner ./adapters/redsync ./adapters/prom ./store/sqlite \
-	./test/interop/former ./test/interop/scenario ./test/interop/wire ./test/interop/service ./test/browser \
-	./examples/store ./test/bench/measure ./node/casnode/casnodetest
+	./test/browser ./node/casnode/casnodetest
+
+# What make test leaves to make nightly: foreign clients, the bench, releases, examples
+# and the torture. Of the mutants, make test checks that each edit has its place, and
+# make mutants builds and runs them.
+NIGHT := /(test/interop|test/bench|packaging|examples|internal/test/chaos|cmd/redlatch-torture)(/|$$)
 
 # The packages whose tests compute, in virtual time or on this tree. They are run
 # beside the others, at a lower priority, and without the race detector, which would
 # take four times as long. make soak has it on for them too.
-COMPUTE := ./internal/test/sim ./node/casnode ./internal/test/explore ./internal/protocol ./internal/test/world ./internal/test/snippets ./packaging/...
+COMPUTE := ./internal/test/sim ./node/casnode ./internal/test/explore ./internal/protocol ./internal/test/world ./internal/test/snippets
 
 .DEFAULT_GOAL := help
 
@@ -50,24 +55,37 @@ build: ## the commands, as bin/redlatch and bin/redlatch-torture
 	$(GO) build -trimpath -o bin/ ./cmd/redlatch ./cmd/redlatch-torture
 
 .PHONY: deps
-deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, ZooKeeper, Prometheus, Chromium, a C compiler, ip, ps, systemd-analyze
+deps: ## install what the tests need and is missing: redis-server, MariaDB, MySQL, PostgreSQL, etcd, ZooKeeper, Prometheus, Chromium, a C compiler, ip, ps, systemd-analyze
 	@scripts/install-deps.sh
 
 # Tests of several packages execute the command as users have it. What they build
 # is compiled first, so that they do not all compile it at once.
 .PHONY: test
-test: deps lint ## everything that must pass: deps, lint, all tests, under the race detector but for those that compute
+test: deps lint ## what must pass before a change: deps, lint, the tests of library, stores, commands, browser and adapters, under the race detector but for those that compute
 	@$(GO) build -o /dev/null ./cmd/redlatch
-	@$(GO) run ./internal/test/testrun $(RACE) $(TESTFLAGS) -p $(AT_ONCE) $(LONGEST) $$($(GO) list work | grep -vxF "$$($(GO) list $(COMPUTE))") \
-		-- $(TESTFLAGS) -p 1 $(COMPUTE)
+	@$(GO) test -count 1 -run MutantsOfTheScripts ./internal/test/chaos
+	@scripts/test.sh $(RACE) $(TESTFLAGS) -p $(AT_ONCE) $(LONGEST) \
+		$$($(GO) list work | grep -Ev '$(NIGHT)' | grep -vxF "$$($(GO) list $(COMPUTE))") -- $(TESTFLAGS) -p 1 $(COMPUTE)
+
+.PHONY: nightly
+nightly: deps ## the tests that make test leaves out: foreign clients, the bench, releases, examples, the torture
+	@$(GO) build -o /dev/null ./cmd/redlatch
+	@scripts/test.sh $(RACE) $(TESTFLAGS) -p $(CORES) $$($(GO) list work | grep -E '$(NIGHT)' | grep -v /packaging) \
+		-- $(TESTFLAGS) -p 1 ./packaging/...
+
+# What changes most, and is quick to link. CI gives SHORT='$(OURS)' on systems
+# that it runs nothing else on.
+SHORT := . ./admin ./fence ./internal/protocol ./internal/nodestate ./internal/runner ./internal/test/sim ./internal/test/world ./internal/test/explore \
+	./internal/test/snippets ./internal/test/stall ./node/... ./store/memory ./store/sqlite ./store/redis ./test/stores/... ./ui
 
 .PHONY: short
-short: ## the quick tests alone: no servers, no crowds of processes, no exploration, no race detector
-	@$(GO) run ./internal/test/testrun -short -p $(AT_ONCE) -run '^(Test|Fuzz)' -timeout $(TIMEOUT) $(OURS)
+short: ## the quick tests of the library alone, in under a minute: no servers, no crowds of processes, no race detector
+	@scripts/test.sh -short -vet=off -ldflags=-s -p $(AT_ONCE) -run '^(Test|Fuzz)' -timeout $(TIMEOUT) $(SHORT)
 
 .PHONY: lint
-lint: ## formatting, go vet and staticcheck, in every module
+lint: ## formatting, weight, go vet and staticcheck, in every module
 	@test -z "$$(gofmt -s -l .)" || { echo "not formatted (make fmt):"; gofmt -s -l .; exit 1; }
+	@scripts/weight.sh
 	@$(GO) vet $(RACE) work
 	@$(STATICCHECK) work
 
@@ -86,7 +104,7 @@ cross: ## build library and commands for every platform
 	done
 
 .PHONY: bench
-bench: deps ## redlatch beside its peers on real servers, some 14 minutes, into docs/testing/bench; BENCH='-only CELL', 'redis', 'databases', 'consensus', 'capacity'
+bench: deps ## redlatch beside its peers on real servers, some 12 minutes, into docs/testing/bench; BENCH='-only CELL', 'redis', 'databases', 'consensus', 'capacity'
 	cd test/bench && $(GO) run . $(BENCH)
 
 .PHONY: interop
@@ -112,8 +130,8 @@ sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COU
 	@GO="$(GO)" scripts/sim.sh $(SEEDS)
 
 .PHONY: mutants
-mutants: deps ## every mutant of the simulation, the exploration, the torture, the observed clock and package fence, some 8 minutes
-	REDLATCH_MUTANTS=all $(GO) test -run 'Mutant|EveryRuleIsMissed' -count 1 -timeout 60m ./internal/test/sim ./internal/test/explore ./internal/test/chaos ./node/casnode ./fence
+mutants: deps ## every mutant of the simulation, the exploration, the torture, the rules of nodes, the observed clock and package fence, some 9 minutes
+	REDLATCH_MUTANTS=all $(GO) test -run 'Mutant|EveryRuleIsMissed' -count 1 -timeout 60m ./internal/test/sim ./internal/test/explore ./internal/test/chaos ./node/nodetest ./node/casnode ./test/stores/fence
 
 .PHONY: model
 model: ## the real claims on real nodes in every interleaving: all instances, to their end or 3,000,000 states
@@ -126,14 +144,17 @@ torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE
 		$(GO) test -run 'UnderEveryFault|WithoutFencing' -v -count 1 -timeout 120m ./internal/test/chaos
 
 .PHONY: storm
-storm: deps ## failovers of each kind of store while clients are stopped, and faults of clusters, FOR=10m each
+storm: deps ## failovers of each kind of store while clients are stopped, faults of clusters, and what operators do, FOR=10m each
 	@$(GO) build -o bin/ ./cmd/redlatch-torture
-	@set -e; for kind in sentinel postgres mariadb; do echo "  $$kind"; \
+	@set -e; for kind in sentinel postgres mariadb mysql; do echo "  $$kind"; \
 		bin/redlatch-torture --servers 1 --kinds $$kind --faults failover,pause,client-kill --clients 12 --names 6 --for $(or $(FOR),10m); \
 	done
 	@set -e; for kind in etcd zookeeper; do echo "  $$kind"; \
 		bin/redlatch-torture --servers 1 --kinds $$kind --faults within --for $(or $(FOR),10m); \
 	done
+	@set -e; for kind in redis postgres; do for edge in membership set-back; do echo "  three $$kind, $$edge"; \
+		bin/redlatch-torture --servers 3 --kinds $$kind --faults $$edge,break,pause,client-kill --names 4 --for $(or $(FOR),10m); \
+	done; done
 
 .PHONY: fuzz
 fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
@@ -141,7 +162,7 @@ fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
 
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?
-	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./store/redis
+	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./test/stores/redis
 
 .PHONY: startup
 startup: deps ## how much later a command begins under redlatch run than by itself
@@ -150,7 +171,7 @@ startup: deps ## how much later a command begins under redlatch run than by itse
 .PHONY: cover
 cover: deps ## what the tests reach, as build/cover.html
 	@mkdir -p build
-	$(GO) test -timeout $(TIMEOUT) -coverpkg ./...,./cmd/... -coverprofile build/cover.out $(OURS)
+	$(GO) test -timeout $(TIMEOUT) -coverpkg "$$(echo $(OURS) | tr " " ,)" -coverprofile build/cover.out $(OURS)
 	$(GO) tool cover -html build/cover.out -o build/cover.html
 	@$(GO) tool cover -func build/cover.out | tail -n 1
 

@@ -68,6 +68,10 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		return nil, err
 	}
 	nodeObserver, _ := opts.Observer.(observe.NodeObserver)
+	lag := replicaLag
+	if opts.Replicas == 0 {
+		lag = 0
+	}
 	cluster, err := runner.NewCluster(nodes, runner.Config{
 		Owner:          ownerName(opts.Label),
 		NodeTimeout:    opts.NodeTimeout,
@@ -75,15 +79,15 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		RetryDelay:     opts.RetryDelay,
 		FenceRetention: opts.FenceRetention,
 		MaxTTL:         opts.MaxTTL,
-		TokenWindow:    opts.TokenWindow,
-		ReplicaLag:     opts.ReplicaLag,
+		TokenWindow:    inside.Window(&opts.settings),
+		ReplicaLag:     lag,
 		Replicas:       opts.Replicas,
-		Fixed:          protocol.Fixed{MaxTTL: given.MaxTTL != 0, Window: given.TokenWindow != 0, Replicas: given.Replicas != 0, Lag: given.ReplicaLag != 0},
+		Fixed:          protocol.Fixed{MaxTTL: given.MaxTTL != 0, Replicas: given.Replicas != 0},
 		Guard:          runner.GuardMode(opts.Guard),
 		Membership:     opts.Membership,
 		AnyMembership:  opts.AnyMembership,
 		AssumeFresh:    opts.AssumeFresh,
-		NoHandOver:     opts.NoHandOver,
+		NoHandOver:     inside.NoHandOver(&opts.settings),
 		Clock:          inside.Clock(&opts.settings),
 		Log:            opts.Logger,
 		Observer:       nodeObserver,
@@ -174,14 +178,13 @@ const (
 	MaxNodes = protocol.MaxNodes
 
 	// OutagePatience is how long Lock waits for a quorum of nodes if the caller
-	// set no limit: neither Wait nor Tries, nor a deadline of its context. Lock
-	// asks at least three times, because a single round of slow nodes can take
+	// set no limit: neither Wait nor a deadline of its context. Lock asks at least three times, because a single round of slow nodes can take
 	// as long.
 	OutagePatience = protocol.OutagePatience
 
-	// NoQuarantineWait as LockOptions.QuarantineWait treats nodes in quarantine
-	// like nodes that do not answer.
-	NoQuarantineWait = -1
+	// NoWait as LockOptions.Wait asks the nodes once, and waits neither for holders
+	// nor for servers.
+	NoWait = -1
 
 	// NoReplicas as Cluster.Replicas states that no replica is required.
 	NoReplicas = -1

@@ -34,8 +34,8 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func
 // time; or use Once.
 func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) (ran bool, err error) {
 	set := opt.Value(opts)
-	if set.Wait == 0 && set.Tries == 0 {
-		set.Tries = 1
+	if set.Wait == 0 {
+		set.Wait = NoWait
 	}
 	lease, err := c.lock(ctx, name, set)
 	switch {
@@ -136,8 +136,7 @@ func deadlock(name string, own *Lease, opts LockOptions) error {
 // after it the process waits again, behind those that already wait.
 //
 // Lead waits for servers without limit, and logs once that it does. Only with
-// Wait or Tries in opts, which limit each candidacy, does it return the error
-// of Lock. The lease has the token of the term: pass it to what the leader
+// Wait in opts, which limits each candidacy, does it return the error of Lock. The lease has the token of the term: pass it to what the leader
 // writes to, because a leader that is paused does not notice that another one
 // leads.
 func (c *Client) Lead(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) error {
@@ -145,7 +144,7 @@ func (c *Client) Lead(ctx context.Context, name string, opts *LockOptions, fn fu
 	if set.Shared || set.Slots != 0 {
 		return &ConfigError{Field: "Shared", Value: fmt.Sprintf("%v with %d Slots", set.Shared, set.Slots), Bound: "left out, and Slots too: there is one leader"}
 	}
-	patient := set.Wait == 0 && set.Tries == 0
+	patient := set.Wait == 0
 	warned := false
 	for {
 		var leads bool

@@ -61,8 +61,8 @@
 //     assumes that no node forgets unseen.
 //  4. No deadlock. The lock of a crashed holder is free after its time to
 //     live, that of a hanging holder after its MaxHold. Crashed or frozen
-//     waiters, however many, delay the others by about a second and a half at
-//     most.
+//     waiters delay the others by about a second and a half, and by a few
+//     seconds at most, however many they are.
 //  5. Fault tolerance. Locks are acquired, extended and released while a
 //     majority of nodes answers. A frozen, slow or dead minority costs no time
 //     if the other nodes decide the round, and at most the node time limit if

@@ -40,8 +40,12 @@ type handle struct {
 }
 
 // Handle returns the lease as text. Attach resumes the lease from it, in this
-// process or another. Keep it secret: it is enough to extend and release the
-// lock.
+// process or another.
+//
+// Who has the handle is the holder: it is enough to extend and release the lock.
+// Keep it secret, and use it in one place at a time. If two use it at once, both
+// hold the lock with the same token, and no resource can distinguish them. To pass a
+// lease on, use Detach, which ends it here.
 func (l *Lease) Handle() string {
 	l.handle(protocol.Bar)
 	l.claim.Lock()
@@ -84,6 +88,9 @@ func (l *Lease) Detach() (string, error) {
 // Attach resumes a lease from its handle: it extends the lease at once, and the
 // client keeps extending it. It returns ErrLost if the lease no longer holds
 // the lock.
+//
+// A handle is attached once. Attach cannot see whether another process has the
+// lease too, and after a second Attach two hold the lock with one token.
 func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	h, err := parseHandle(text)
 	if err != nil {
@@ -127,7 +134,10 @@ func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
 
 // Release releases the lock of a handle without resuming the lease first. It
 // returns ErrLost if the lease no longer held the lock, and a *QuorumError if
-// too few nodes answered: the lock then expires by itself.
+// too few nodes answered: the lock then expires by itself. If another process
+// extends the lease, it loses it, at its next extension after a quorum of nodes
+// has executed the release; the client repeats it on nodes that did not answer.
+// With a *QuorumError that process may keep the lock.
 func (c *Client) Release(ctx context.Context, text string) error {
 	h, err := parseHandle(text)
 	if err != nil {

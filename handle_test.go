@@ -33,6 +33,40 @@ func TestHandleFreesTheLockInOneRound(t *testing.T) {
 	})
 }
 
+// TestHandleThatIsReleasedLateOnANodeLeavesTheHolderNoQuorum releases a lock whose
+// holder still extends it: on one node at once, on the second when that node can be
+// reached again, and on the third never.
+func TestHandleThatIsReleasedLateOnANodeLeavesTheHolderNoQuorum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		lease := locktest.MustLock(t, locktest.NewClient(t, nodes, redlatch.Options{}), "job", redlatch.LockOptions{})
+		synctest.Wait()
+		var own []*locktest.Link
+		for i, l := range links {
+			own = append(own, locktest.NewLink(t, l.Node))
+			own[i].Set(func(l *locktest.Link) {
+				if i > 0 {
+					l.Refuse = locktest.ErrUnreachable
+				}
+			})
+		}
+		b := locktest.NewClient(t, []redlatch.Node{own[0], own[1], own[2]}, redlatch.Options{})
+		locktest.WantErr(t, b.Release(t.Context(), lease.Handle()), redlatch.ErrNoQuorum)
+		time.Sleep(5 * time.Second) // the holder extends its lease, and has the first node repaired
+		must(t, lease.Extend(t.Context()))
+		synctest.Wait()
+		if links[0].Count(node.OpRepair) == 0 {
+			t.Fatal("the first node was sent no repair: this shows nothing")
+		}
+		own[1].Set(func(l *locktest.Link) { l.Refuse = nil })
+		time.Sleep(3 * time.Second)
+		if holder := links[1].Holder(t, "job"); holder != "" {
+			t.Fatalf("the release was not repeated: %s has the second node", holder)
+		}
+		locktest.WantErr(t, lease.Extend(t.Context()), redlatch.ErrLost)
+	})
+}
+
 func TestHandleDoesNotFreeAnothersLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := memory.Nodes(3)

@@ -19,7 +19,7 @@ import (
 // The lease is not tied to ctx.
 func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lease, error) {
 	once := opt.Value(opts)
-	once.Tries = 1
+	once.Wait = NoWait
 	return c.lock(ctx, name, once)
 }
 
@@ -33,11 +33,10 @@ func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*
 // treated like one that was there before. Any other *ConfigError cannot end by
 // itself and is returned at once.
 //
-//   - With Wait or a deadline of ctx, Lock waits until then. With Tries, it asks
-//     at most that many times.
+//   - With Wait or a deadline of ctx, Lock waits until then. With NoWait, it asks
+//     once, as TryLock does.
 //   - A quarantine ends by itself. While it is all that prevents a quorum, Lock
-//     waits for its end, up to LockOptions.QuarantineWait, and that time does not
-//     count towards Wait.
+//     waits for its end, and that time does not count towards Wait.
 //   - With none of these, it waits for a holder without limit. Each time it has
 //     no quorum of servers, it waits OutagePatience for one, and for three rounds
 //     at least: nodes that miss the time limit of one round may only be slow.
@@ -63,7 +62,7 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	if err != nil {
 		return nil, err
 	}
-	if a.opts.Tries == 0 && a.opts.Wait == 0 {
+	if a.opts.Wait == 0 {
 		if own := heldOn(ctx, c, a.run.Key()); own != nil {
 			return nil, deadlock(name, own, opts)
 		}
@@ -169,8 +168,8 @@ func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
 	a.opts = opts
 	share := opts.share()
 	share.Slot = uint8(a.handle.Slot)
-	return runner.Terms{Wait: opts.Wait, Config: protocol.Config{
-		Share: share, Keep: opts.Keep, TTL: opts.TTL, MaxHold: opts.MaxHold, Tries: opts.Tries, QuarantineWait: opts.QuarantineWait,
+	return runner.Terms{Wait: max(opts.Wait, 0), Config: protocol.Config{
+		Share: share, Keep: opts.Keep, TTL: opts.TTL, MaxHold: opts.MaxHold, NoWait: opts.Wait == NoWait,
 		KeepAlive: !opts.NoKeepAlive,
 	}}, nil
 }

@@ -112,5 +112,5 @@ func (c *Client) job(name, occurrence string) (*job, error) {
 	if c.cluster.Closing() {
 		return nil, ErrClosed
 	}
-	return &job{c, name, key, occurrence}, nil
+	return &job{c, name, key, occurrence, c.opts.CompletedRetention}, nil
 }

@@ -14,8 +14,10 @@ import (
 //
 //	locks, err := redlatch.Open("redis://127.0.0.1:6379", nil)
 //
-// Redis and Valkey servers, redis:// and rediss://, are built in. Importing the
-// package of another store adds its addresses:
+// Redis and Valkey servers, redis:// and rediss://, are built in. Any other store is
+// a module of its own, and importing it adds its addresses:
+//
+//	go get github.com/redlatch/redlatch/store/postgres
 //
 //	import _ "github.com/redlatch/redlatch/store/postgres"      // postgres://HOST/DATABASE
 //	import _ "github.com/redlatch/redlatch/store/mysql"         // mysql://HOST/DATABASE

@@ -28,8 +28,6 @@ const (
 	maxMaxTTL = protocol.MaxMaxTTL
 	// maxWait is the longest Wait; a longer one is probably a wrong unit.
 	maxWait = 365 * 24 * time.Hour
-	// maxTries is the highest value of Tries.
-	maxTries = 1_000_000
 )
 
 // Options are the settings of a Client. The zero value works.
@@ -71,12 +69,13 @@ type Options struct {
 	RetryDelay time.Duration
 
 	// FenceRetention is how long a node remembers the highest token of a name
-	// that is no longer used. It must be more than three times the TokenWindow.
-	// Defaults to 1 h.
+	// that is no longer used. It must be more than 30 s; more than MaxTTL, and at
+	// least 3 s, if that is less. Defaults to 1 h.
 	FenceRetention time.Duration
 
 	// CompletedRetention is how long nodes remember that an occurrence of a job
-	// is completed; see Client.Once. Defaults to 7 days.
+	// is completed; see Client.Once. Callers of one job use the same; if not,
+	// the longest that the nodes know of counts. Defaults to 7 days.
 	CompletedRetention time.Duration
 
 	// Guard says whether a node that may have forgotten locks is quarantined
@@ -97,12 +96,6 @@ type Options struct {
 	// Defaults to false.
 	AssumeFresh bool
 
-	// NoHandOver has every caller ask the nodes for the lock. Without it, a
-	// released lock goes straight to the next caller of this client that waits
-	// for it, with a token of its own, if nobody elsewhere came before; at most 64
-	// times, or for 100 ms, in a row. Defaults to false.
-	NoHandOver bool
-
 	// Logger logs what an operator needs to know. What endangers locks, such as a
 	// server that may evict them, is an error. By default only errors are logged, by
 	// slog.Default.
@@ -112,7 +105,7 @@ type Options struct {
 	// metrics. Defaults to none.
 	Observer observe.Observer
 
-	settings // a clock of tests
+	settings // those of tests
 }
 
 // Cluster is what all clients of the same nodes have in common. Guarded nodes
@@ -126,27 +119,20 @@ type Cluster struct {
 	// names of the nodes.
 	Membership string
 
-	// MaxTTL is the longest time to live that a lock may have. Defaults to 30 s.
+	// MaxTTL is the longest time to live that a lock may have. A third of it, from
+	// 1 s to 10 s, is the window: how far a token may differ from a node's clock.
+	// Defaults to 30 s.
 	MaxTTL time.Duration
 
-	// TokenWindow is how far a proposed token may differ from a node's clock.
-	// Defaults to 10 s.
-	TokenWindow time.Duration
-
-	// Replicas is how many replicas of each node must be online for the node to
-	// grant and extend. With it, a master that is cut off stops before the
+	// Replicas is how many replicas of each node must be online, with a report in
+	// the last 2 s, for the node to grant and extend. With it, a master that is cut off stops before the
 	// replica that was promoted in its place grants. Set it behind Sentinel, to
 	// the number of all replicas: with fewer, one that changes sides unseen
 	// lets a second holder in.
+	// It makes the quarantine 4 s longer.
 	// NoReplicas states that none is required, which allows two holders after a
 	// failover. Defaults to none required.
 	Replicas int
-
-	// ReplicaLag is how long ago a replica may have last reported to count as
-	// online. It is in whole seconds, because servers do not report fractions.
-	// It makes the quarantine longer, by itself and 2 s. Defaults to 2 s if
-	// Replicas is set.
-	ReplicaLag time.Duration
 }
 
 // LockOptions are the settings of one lock. The zero value works.
@@ -168,22 +154,11 @@ type LockOptions struct {
 	// lock has one holder, and no slots.
 	Slots int
 
-	// Wait is the longest time that Lock waits, for holders and for servers;
-	// see Lock. Defaults to no limit but the context's.
+	// Wait is the longest time that Lock waits, for holders and for servers; see
+	// Lock. NoWait asks the nodes once. A quarantine ends by itself: the time for
+	// which Lock waits for it does not count, up to one whole quarantine and
+	// OutagePatience for its beginning. Defaults to no limit but the context's.
 	Wait time.Duration
-
-	// QuarantineWait is how long Lock waits for nodes to leave quarantine, which
-	// ends by itself: this time does not count towards Wait. A quarantine that
-	// lasts longer counts as an outage. Only nodes that are quarantined are
-	// waited for: if too few others answer, that is an outage too.
-	// NoQuarantineWait treats quarantines as outages from the start. Defaults to
-	// one whole quarantine, and OutagePatience for its beginning.
-	QuarantineWait time.Duration
-
-	// Tries is how many times Lock asks the nodes at most, for holders and for
-	// servers. A notification between two tries does not count: the lock that
-	// it offers is taken. Defaults to no limit.
-	Tries int
 
 	// MaxHold is the longest time for which the lease is extended. Defaults to
 	// the client's.
@@ -231,7 +206,6 @@ func (o Options) withDefaults() (Options, error) {
 		{"MaxHold", &o.MaxHold, 24 * time.Hour, minTTL, maxWait},
 		{"NodeTimeout", &o.NodeTimeout, protocol.LimitFor(defaultTTL), time.Millisecond, time.Minute},
 		{"RetryDelay", &o.RetryDelay, 200 * time.Millisecond, time.Millisecond, time.Hour},
-		{"TokenWindow", &o.TokenWindow, 10 * time.Second, time.Millisecond, time.Hour},
 		{"FenceRetention", &o.FenceRetention, time.Hour, time.Millisecond, maxWait},
 		{"CompletedRetention", &o.CompletedRetention, 7 * 24 * time.Hour, time.Second, maxWait},
 	} {
@@ -242,18 +216,24 @@ func (o Options) withDefaults() (Options, error) {
 			return o, err
 		}
 	}
-	if o.FenceRetention <= 3*o.TokenWindow {
-		return o, &ConfigError{Field: "FenceRetention", Value: o.FenceRetention,
-			Bound: fmt.Sprintf("above three times the TokenWindow of %v", o.TokenWindow)}
+	if inside.Window(&o.settings) == 0 {
+		inside.SetWindow(&o.settings, min(max(o.MaxTTL/3, time.Second), 10*time.Second))
+	}
+	if least := 3 * inside.Window(&o.settings); o.FenceRetention <= least {
+		return o, &ConfigError{Field: "FenceRetention", Value: o.FenceRetention, Bound: fmt.Sprintf("above %v, with a MaxTTL of %v", least, o.MaxTTL)}
 	}
 	if o.TTL != 0 {
 		if err := checkDuration("TTL", o.TTL, minTTL, longest); err != nil {
 			return o, err
 		}
 	}
-	if err := cmp.Or(o.checkReplicas(), checkText("Membership", o.Membership, 0, maxNameLen)); err != nil {
+	if err := checkText("Membership", o.Membership, 0, maxNameLen); err != nil {
 		return o, err
 	}
+	if o.Replicas < NoReplicas || o.Replicas > maxReplicas {
+		return o, &ConfigError{Field: "Replicas", Value: o.Replicas, Bound: fmt.Sprintf("between 0 and %d, or NoReplicas", maxReplicas)}
+	}
+	o.Replicas = max(o.Replicas, 0)
 	if o.Guard > GuardOff {
 		return o, &ConfigError{Field: "Guard", Value: uint8(o.Guard), Bound: "GuardAuto, GuardOn or GuardOff"}
 	}
@@ -279,30 +259,10 @@ func (errorsOnly) Handle(ctx context.Context, line slog.Record) error {
 
 const (
 	maxReplicas = 100
-	// defaultReplicaLag allows for one missing report of a replica: there is
-	// one a second.
-	defaultReplicaLag = 2 * time.Second
-	maxReplicaLag     = time.Minute
+	// replicaLag is how long ago a replica may have last reported to count as
+	// online. It allows for one missing report: there is one a second.
+	replicaLag = 2 * time.Second
 )
-
-// checkReplicas checks Replicas and ReplicaLag, and sets their defaults.
-func (o *Options) checkReplicas() error {
-	if o.Replicas < NoReplicas || o.Replicas > maxReplicas {
-		return &ConfigError{Field: "Replicas", Value: o.Replicas, Bound: fmt.Sprintf("between 0 and %d, or NoReplicas", maxReplicas)}
-	}
-	o.Replicas = max(o.Replicas, 0)
-	switch {
-	case o.Replicas == 0 && o.ReplicaLag != 0:
-		return &ConfigError{Field: "ReplicaLag", Value: o.ReplicaLag, Bound: "left out where Replicas is not set"}
-	case o.Replicas == 0:
-		return nil
-	case o.ReplicaLag == 0:
-		o.ReplicaLag = defaultReplicaLag
-	case o.ReplicaLag%time.Second != 0:
-		return &ConfigError{Field: "ReplicaLag", Value: o.ReplicaLag, Bound: "whole seconds: servers show no parts of them"}
-	}
-	return checkDuration("ReplicaLag", o.ReplicaLag, time.Second, maxReplicaLag)
-}
 
 // defaultTTL is long beside a pause of the garbage collector, and short to wait
 // for after a crash.
@@ -317,13 +277,9 @@ func (o LockOptions) withDefaults(client *Options, maxTTL time.Duration) (LockOp
 		checkDuration("TTL", o.TTL, minTTL, maxTTL),
 		checkDuration("MaxHold", o.MaxHold, minTTL, maxWait),
 		checkDuration("Keep", o.Keep, 0, maxTTL),
-		checkDuration("Wait", o.Wait, 0, maxWait),
-		checkDuration("QuarantineWait", o.QuarantineWait, NoQuarantineWait, maxWait),
+		checkWait(o.Wait),
 	); err != nil {
 		return o, err
-	}
-	if o.Tries < 0 || o.Tries > maxTries {
-		return o, &ConfigError{Field: "Tries", Value: o.Tries, Bound: fmt.Sprintf("between 0 and %d", maxTries)}
 	}
 	if o.Slots < 0 || o.Slots > node.MaxSlots {
 		return o, &ConfigError{Field: "Slots", Value: o.Slots, Bound: fmt.Sprintf("between 0 and %d", node.MaxSlots)}
@@ -343,6 +299,13 @@ func (o LockOptions) share() node.Share {
 		return node.Share{Mode: node.Slotted, Slots: uint8(o.Slots)}
 	}
 	return node.Share{}
+}
+
+func checkWait(d time.Duration) error {
+	if d != NoWait && (d < 0 || d > maxWait) {
+		return &ConfigError{Field: "Wait", Value: d, Bound: fmt.Sprintf("between 0s and %s, or NoWait", long(maxWait))}
+	}
+	return nil
 }
 
 func checkDuration(field string, d, least, most time.Duration) error {

@@ -18,6 +18,8 @@ import (
 type job struct {
 	c                     *Client
 	name, key, occurrence string
+	// retention is CompletedRetention, or a longer one that nodes know of the name.
+	retention time.Duration
 }
 
 // found is what the nodes say about an occurrence.
@@ -85,7 +87,9 @@ func (j *job) check(ctx context.Context) (f found, err error) {
 		so := protocol.Find(testimony(results), false)
 		return someAnswer(results) && (so.Completed > 0 || so.Memory == protocol.Remembered)
 	})
-	f.Found = protocol.Find(testimony(f.nodes), true)
+	said := testimony(f.nodes)
+	f.Found = protocol.Find(said, true)
+	j.retention = max(j.retention, protocol.Retention(said))
 	if err == nil && f.completed() && f.Completed < protocol.Quorum(len(f.nodes)) {
 		err = j.complete(ctx)
 	}
@@ -131,7 +135,7 @@ func (e *unknownError) Unwrap() error { return e.quorum }
 
 // request returns a request about the job's records.
 func (j *job) request(op node.Op) node.Request {
-	req := node.Request{Op: op, Name: j.key, Occurrence: j.occurrence, Retention: j.c.opts.CompletedRetention}
+	req := node.Request{Op: op, Name: j.key, Occurrence: j.occurrence, Retention: j.retention}
 	if j.c.cluster.Guarded() {
 		req.Guard = j.c.cluster.Parameters()
 	}

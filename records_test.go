@@ -293,6 +293,37 @@ func TestNodeThatLostItsDataLongAgoCounts(t *testing.T) {
 	})
 }
 
+// TestCallerWithAShortRetentionMakesNoMemoryWhole has two callers of one job that
+// keep records for different times. The occurrence is completed while the third node
+// is away, and the second loses its data.
+func TestCallerWithAShortRetentionMakesNoMemoryWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stores, nodes := newStores(t, 3)
+		careful, hasty := newJob(t, nodes, 7*24*time.Hour), newJob(t, nodes, 3*time.Second)
+		careful.must(t, "0", true)
+		cut(stores[2])
+		careful.must(t, "1", true)
+		stores[1].restart(false)
+		mend(stores[2])
+		settle(t, careful.Client)
+		cut(stores[0])
+		if completed, _, err := hasty.Completed(t.Context(), "job", "1"); completed || err == nil {
+			t.Errorf("one node of three is sure: completed is %v, %v", completed, err)
+		}
+		if ran, err := hasty.once(t, "2"); ran || err == nil {
+			t.Errorf("one node of three is sure: ran is %v, %v", ran, err)
+		}
+		if ran, err := careful.once(t, "1"); ran || err == nil {
+			t.Errorf("what is completed ran again: %v, %v", ran, err)
+		}
+		mend(stores[0])
+		hasty.must(t, "1", false)
+		hasty.must(t, "2", true)
+		time.Sleep(time.Hour)
+		careful.must(t, "2", false) // the record is kept as long as the others
+	})
+}
+
 // TestEveryRecordIsCopied has more records than one request can carry.
 func TestEveryRecordIsCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

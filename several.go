@@ -85,12 +85,12 @@ func (c *Client) sorted(names []string) ([]string, error) {
 // after returns the options for the next of several locks. The time that passed
 // since began is taken off the wait, without that of quarantines.
 func (c *Client) after(began time.Duration, opts LockOptions) LockOptions {
-	if opts.Wait == 0 {
+	if opts.Wait <= 0 {
 		return opts
 	}
 	opts.Wait -= c.cluster.Clock().Uptime() - began
 	if opts.Wait <= 0 {
-		opts.Wait, opts.Tries = 0, 1
+		opts.Wait = NoWait
 	}
 	return opts
 }

@@ -44,7 +44,9 @@ type BreakReport struct {
 // or when a resource that has seen the next holder's token refuses it. Until
 // then, and up to its deadline, both believe that they hold the lock.
 //
-// The lock is broken if Break returns nil: a quorum of nodes has freed it.
+// The lock is broken if Break returns nil: a quorum of nodes has freed it, and
+// gives it to the former holder no more. If only a minority has, the holder keeps
+// the lock on the others.
 // Break returns a *redlatch.HeldError if another client took the lock after it
 // was seen, or if the lock is in a foreign format, and a *redlatch.QuorumError
 // if too few nodes answered. Repeating it is harmless.

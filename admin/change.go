@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,19 +48,24 @@ func (a *Admin) changeMembership(ctx context.Context, former []redlatch.Node) ([
 	if err := unanswered(slices.Clone(own)); err != nil {
 		return states, fmt.Errorf("%w; nothing was changed: all nodes of the new membership must answer", err)
 	}
-	if err := cmp.Or(a.contradicts(states), oddOneOut(states)); err != nil {
+	a.c.Follow(states)
+	generation := a.generation(slices.Concat(states, own))
+	servers := a.servers(ctx, slices.Concat(leaving, members), slices.Concat(states, own))
+	if err := cmp.Or(a.outlived(states, own, generation, servers, "nothing was changed"), oddOneOut(states)); err != nil {
 		return states, err
 	}
-	a.c.Follow(states)
 	if err := a.requiresAll(ctx); err != nil {
 		return states, err
 	}
-	a.c.SetGeneration(a.generation(slices.Concat(states, own)))
+	a.c.SetGeneration(generation)
 	least := sitsOut(states)
 	states = a.c.MarkAll(ctx, node.Request{Mark: node.MarkBar, TTL: least}, leaving, states)
 	if away := names(states, mayServe); len(away) >= protocol.Quorum(len(states)) {
 		return states, fmt.Errorf("%w: %d nodes of the former membership do not answer any more, and are a quorum that may go on granting; barred, and granting nothing until the change is finished: %s; %s",
 			redlatch.ErrNoQuorum, len(away), cmp.Or(strings.Join(names(states, barred), " "), "none"), runner.RunAgain)
+	}
+	if err := a.outlived(states, own, generation, servers, "barred, and granting nothing until the change is finished: "+strings.Join(names(states, barred), " ")+"; "+runner.RunAgain); err != nil {
+		return states, err
 	}
 	// Nodes of the former membership only are marked too, so that they can
 	// report the new one to its clients.
@@ -148,33 +154,103 @@ func mayServe(s runner.NodeState) bool {
 	return !ours && s.Reason != node.ReasonBarred
 }
 
-// contradicts refuses a former membership with fewer nodes than the markers of
-// its nodes name: the missing nodes would continue to grant. If the membership
-// has a name, its marker has the number of its nodes, and does not say which.
-func (a *Admin) contradicts(former []runner.NodeState) error {
-	var names []string
-	for _, s := range former {
-		names = append(names, s.Node)
-	}
-	slices.Sort(names)
-	for _, s := range former {
-		if s.Marked == nil || s.Marked.Barred() || s.Marked.Membership == a.c.Parameters().Membership {
-			continue
+// outlived refuses a change that a membership may outlive, so that it would grant
+// beside the new one. It is called before the first write, and again after the bar.
+//
+// A server says by its marker of which membership it is a member, and a barred one
+// of which it was. For each that is found so, in either list, those of its servers
+// that are out of it must leave no quorum. Out of it are its members that are barred,
+// or will be. A server without a marker counts if the membership names it. A server
+// that does not answer does not count, nor does one that was only told.
+func (a *Admin) outlived(former, own []runner.NodeState, generation uint64, servers map[string]string, then string) error {
+	mine := a.c.Parameters()
+	all := slices.Concat(former, own)
+	for _, s := range all {
+		text, _ := memberOf(s)
+		if text == "" || s.Marked.Agrees(mine) && s.Marked.Generation >= generation {
+			continue // of none, or of the new one
 		}
-		if _, nodes, ok := runner.ParseNamed(s.Marked.Nodes); ok && nodes > len(names) {
-			return &node.ConfigError{Field: "Former", Value: strings.Join(names, " "), Bound: fmt.Sprintf("%d nodes", nodes), Problem: fmt.Sprintf(
-				"%s is marked for %q, and --former lists %d of them: list all; if that server is no longer one of them, remove its marker (redis-cli DEL redlatch:1:marker) and leave it out; nothing was changed",
-				s.Node, s.Marked.Nodes, len(names))}
+		latest := uint64(0)
+		for _, o := range all {
+			if other, in := memberOf(o); other == text {
+				latest = max(latest, in)
+			}
 		}
-		// The addresses may differ, but not their number.
-		marked := strings.Fields(s.Marked.Nodes)
-		if slices.Contains(marked, s.Node) && len(marked) > len(names) {
-			return &node.ConfigError{Field: "Former", Value: strings.Join(names, " "), Bound: fmt.Sprintf("%q", s.Marked.Nodes), Problem: fmt.Sprintf(
-				"former membership differs from the one on %s: %s; nothing was changed",
-				s.Node, runner.Difference(strings.Join(names, " "), s.Marked.Nodes))}
+		out := map[string]bool{}
+		for i, o := range all {
+			// A member that is in the new list is replaced, not barred. That is enough
+			// if the membership stays the same.
+			leaves := i < len(former) || text == mine.Nodes
+			if server := servers[o.Node]; server != "" && isOut(o, text, latest, leaves) {
+				out[server] = true
+			}
+		}
+		if size := sizeOf(text); size-len(out) >= protocol.Quorum(size) {
+			return &node.ConfigError{Field: "Former", Value: strings.Join(names(former, func(runner.NodeState) bool { return true }), " "), Bound: fmt.Sprintf("%q", text), Problem: fmt.Sprintf(
+				"former membership differs from the one on %s: that is %q, of %d nodes, of which this change ends %d, so that the others may go on granting; list all of them in --former, and run this again when they answer; %s",
+				s.Node, text, size, len(out), then)}
 		}
 	}
 	return nil
+}
+
+// memberOf returns the text of the membership of which a server is a member, or was
+// when it was barred, and a generation that it had; empty if of none.
+func memberOf(s runner.NodeState) (text string, generation uint64) {
+	switch g := s.Marked; {
+	case g == nil || g.Told:
+		return "", 0
+	case g.Barred():
+		return g.From, g.Generation - 1
+	default:
+		return g.Nodes, g.Generation
+	}
+}
+
+// isOut reports whether a server cannot serve a membership any more, whose highest
+// generation that was seen is latest. leaves says that it will be barred if it is a
+// member.
+func isOut(s runner.NodeState, text string, latest uint64, leaves bool) bool {
+	_, _, isNamed := runner.ParseNamed(text)
+	listed := !isNamed && slices.Contains(strings.Fields(text), s.Node)
+	switch g := s.Marked; {
+	case s.Silent():
+		return false
+	case g == nil:
+		return leaves && listed
+	case g.Barred() || g.Told || g.Nodes != text:
+		// It is marked for something else since, as it says itself, or as its name and
+		// a later generation say.
+		return g.From == text || listed && (g.Barred() && g.From == "" || g.Generation > latest)
+	}
+	return leaves
+}
+
+// sizeOf returns the number of nodes of a membership.
+func sizeOf(text string) int {
+	if _, nodes, isNamed := runner.ParseNamed(text); isNamed {
+		return nodes
+	}
+	return len(strings.Fields(text))
+}
+
+// servers returns which server is behind each name, so that one with two names
+// counts once: its own id, or its name if it has none. One that does not say it is
+// left out.
+func (a *Admin) servers(ctx context.Context, members []*runner.Member, states []runner.NodeState) map[string]string {
+	servers := map[string]string{}
+	for i, m := range members {
+		id, err := "", states[i].Err
+		if n, ok := m.Node().(node.Identifier); ok && !states[i].Silent() {
+			ctx, cancel := context.WithTimeout(ctx, a.c.NodeTimeout())
+			id, _, err = n.Identity(ctx)
+			cancel()
+		}
+		if err == nil || errors.Is(err, node.ErrConfig) {
+			servers[m.Name()] = cmp.Or(id, m.Name())
+		}
+	}
+	return servers
 }
 
 // oddOneOut refuses a change while one node is in quarantine far longer than
@@ -192,7 +268,7 @@ func oddOneOut(states []runner.NodeState) error {
 		}
 		if marked >= 2 && s.Left > 2*others {
 			return &node.ConfigError{Field: "node", Value: s.Node, Bound: "quarantined for about as long as the others", Problem: fmt.Sprintf(
-				"%s is quarantined for another %v, the others for %v at most: its clock was wrong when it was marked, and the change would quarantine all nodes that long; nothing was changed; remove its marker (redis-cli DEL redlatch:1:marker), as if it had lost its data, and run this again",
+				"%s is quarantined for another %v, the others for %v at most: its clock was wrong when it was marked, and the change would quarantine all nodes that long; nothing was changed; if the others are a quorum in service, and no client has the list of a former membership, remove its marker (redis-cli DEL redlatch:1:marker), as if it had lost its data, and run this again",
 				s.Node, s.Left.Round(time.Second), others)}
 		}
 	}

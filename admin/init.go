@@ -45,7 +45,9 @@ type InitOptions struct {
 	// that fails leaves the nodes whose Reason is ReasonBarred barred: they
 	// grant nothing until the change is run again and succeeds. A server that
 	// was removed from another membership keeps its marker: to use it again, name
-	// it here too. Defaults to none.
+	// it here too. Name all nodes of the membership in service: a list that leaves
+	// some in service is refused with ErrConfig, as far as the nodes' markers
+	// show it. Defaults to none.
 	Former []redlatch.Node
 }
 

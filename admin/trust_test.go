@@ -43,7 +43,7 @@ func (s *sitting) Do(ctx context.Context, req node.Request) (node.Reply, error) 
 	if left := s.until.Sub(now); left > 0 {
 		return node.Reply{Status: node.Quarantined, Value: node.ReasonNew, Left: left, Guard: s.marked, Now: now}, nil
 	}
-	return node.Reply{Status: node.Granted, Guard: s.marked, Now: now}, nil
+	return node.Reply{Status: node.Granted, Guard: s.marked, Now: now, TrustedFrom: s.until}, nil
 }
 
 // forget makes the node lose its marker.
@@ -95,6 +95,31 @@ func TestInitThatWaitsReturnsWhenAllNodesAreTrusted(t *testing.T) {
 		start = time.Now()
 		if _, err := admin.New(c).Init(context.Background(), &admin.InitOptions{Wait: true}); err != nil || time.Since(start) > time.Second {
 			t.Errorf("on trusted nodes it took %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// TestReadyWaitsUntilEveryExtendedLockIsBack: after the quarantine a whole MaxTTL, in
+// which each lock is extended three times at least.
+func TestReadyWaitsUntilEveryExtendedLockIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const settling = 30 * time.Second // the default MaxTTL
+		_, c := newSitting(t, 3)
+		operator := admin.New(c)
+		ready := func() bool {
+			for _, r := range operator.Ready(t.Context()) {
+				if !r.Ready {
+					return false
+				}
+			}
+			return true
+		}
+		start := time.Now()
+		for !ready() {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if took := time.Since(start); took < quarantine+settling || took > quarantine+settling+time.Second {
+			t.Errorf("new nodes are ready after %v, want %v", took, quarantine+settling)
 		}
 	})
 }

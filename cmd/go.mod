@@ -5,7 +5,12 @@ go 1.26.0
 require (
 	github.com/go-sql-driver/mysql v1.10.0
 	github.com/redlatch/redlatch v0.1.0
+	github.com/redlatch/redlatch/internal/test/chaos v0.1.0
 	github.com/redlatch/redlatch/store/etcd v0.1.0
+	github.com/redlatch/redlatch/store/mysql v0.1.0
+	github.com/redlatch/redlatch/store/postgres v0.1.0
+	github.com/redlatch/redlatch/store/redis/rueidis v0.1.0
+	github.com/redlatch/redlatch/store/sqlite v0.1.0
 	github.com/redlatch/redlatch/store/zookeeper v0.1.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2

@@ -1,5 +1,3 @@
-//go:build unix
-
 package fence_test
 
 import (
@@ -7,39 +5,18 @@ import (
 	"fmt"
 	"log"
 
-	rueidisclient "github.com/redis/rueidis"
-
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis"
-	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
-// exampleRedis is a new server, and a client of it.
-func exampleRedis() (client rueidisclient.Client, stop func()) {
-	t := &servertest.Outside{}
-	server := servertest.Redis(t, 1)[0]
-	client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	return client, func() {
-		client.Close()
-		t.End()
-	}
-}
+// theirs is the client of a program, as rueidis.Driver(client) or
+// goredis.Driver(client) returns it.
+var theirs redis.Driver
 
 // A value is set only with a token that is not stale.
 func ExampleRedis_Set() {
-	client, stop := exampleRedis()
-	defer stop()
-
-	driver, err := rueidis.Driver(client)
-	if err != nil {
-		log.Fatal(err)
-	}
-	guard, err := fence.NewRedis(driver, nil)
+	guard, err := fence.NewRedis(theirs, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,7 +27,7 @@ func ExampleRedis_Set() {
 	fmt.Println(guard.Set(ctx, "config", "old", older, 0))
 	value, err := guard.Get(ctx, "config")
 	fmt.Println(value.Text, err)
-	// Output:
+	// It prints:
 	// <nil>
 	// redlatch: token 1763000000123456 is stale: "config" has seen 1763000009876543
 	// new <nil>
@@ -59,27 +36,20 @@ func ExampleRedis_Set() {
 // A script of one's own begins with the check. Its keys share a hash tag, and
 // so a slot in a cluster.
 func ExampleRedisCheck() {
-	client, stop := exampleRedis()
-	defer stop()
-
-	driver, err := rueidis.Driver(client)
-	if err != nil {
-		log.Fatal(err)
-	}
 	push := redis.NewScript("push", fence.RedisCheck+`
 		local highest = redlatch_fence(KEYS[1], ARGV[1])
 		if highest then return {'stale', highest} end
 		redis.call('LPUSH', KEYS[2], ARGV[2])
 		return {'pushed'}`)
 	for _, token := range []redlatch.Token{1763000009876543, 1763000000123456} {
-		reply, err := driver.Eval(context.Background(), redis.Call{
+		reply, err := theirs.Eval(context.Background(), redis.Call{
 			Script: push,
 			Keys:   []string{"{jobs}:token", "{jobs}:list"},
 			Args:   []string{token.String(), "a job"},
 		})
 		fmt.Println(reply, err)
 	}
-	// Output:
+	// It prints:
 	// [pushed] <nil>
 	// [stale 00001763000009876543] <nil>
 }

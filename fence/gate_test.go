@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
@@ -16,14 +15,13 @@ import (
 // remembers everything: what the model refuses, the gate refuses.
 func TestGateForgetsNothingThatMatters(t *testing.T) {
 	ctx := context.Background()
-	rapid.Check(t, func(t *rapid.T) {
-		gate, err := fence.NewGate(&fence.GateOptions{MaxNames: rapid.IntRange(1, 4).Draw(t, "max")})
+	for range 1000 {
+		gate, err := fence.NewGate(&fence.GateOptions{MaxNames: 1 + rand.IntN(4)})
 		must(t, err)
 		model, writers, forgetful := map[string]redlatch.Token{}, map[string]redlatch.Token{}, false
-		for range rapid.IntRange(1, 60).Draw(t, "claims") {
-			name := rapid.StringMatching("[a-h]").Draw(t, "name")
-			token := redlatch.Token(rapid.IntRange(1, 30).Draw(t, "token"))
-			check, least, reads := gate.Check, model[name], rapid.Bool().Draw(t, "reads")
+		for range 1 + rand.IntN(60) {
+			name, token := string(rune('a'+rand.IntN(8))), redlatch.Token(1+rand.IntN(30))
+			check, least, reads := gate.Check, model[name], rand.IntN(2) == 0
 			if reads {
 				check, least = gate.CheckRead, writers[name]
 			}
@@ -47,7 +45,7 @@ func TestGateForgetsNothingThatMatters(t *testing.T) {
 		if forgetful && len(model) < 2 {
 			t.Fatal("refused a good token although it had forgotten nothing")
 		}
-	})
+	}
 }
 
 func TestFullGateKeepsThoseInUse(t *testing.T) {

@@ -1,67 +1,75 @@
 package node
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Epochs is how often each node of a membership was marked, as another node's
-// marker has it: KEY:EPOCH pairs in the order of the keys, with commas between
-// them. A server that comes back as it was before another one took its place has
-// a lower epoch than the other nodes have noted.
+// Epochs is the least epoch that the marker of each lineage must have, as far as a
+// node knows: LINEAGE:EPOCH pairs in the order of the lineages, with commas between
+// them. A server that comes back as it was before another one took its place has a
+// lower epoch.
+//
+// A lineage is in the marker, and so is copied with a server's data: 8 hexadecimal
+// digits, drawn at random for a server that had no marker. Addresses do not matter.
 type Epochs string
 
-// maxEpochs is the number of nodes that a marker notes at most.
-const maxEpochs = 64
+// OtherLineages stands for each lineage that Epochs do not list.
+const OtherLineages = "0"
 
-// EpochKey is the key of the node with this name.
-func EpochKey(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:4])
-}
-
-// Of returns the epoch of the node with this key; 0 if none is noted.
-func (e Epochs) Of(key string) uint64 {
-	for pair := range strings.SplitSeq(string(e), ",") {
-		if k, n, ok := strings.Cut(pair, ":"); ok && k == key {
-			epoch, _ := strconv.ParseUint(n, 10, 53)
-			return epoch
-		}
-	}
-	return 0
-}
-
-// NewEpochs returns the epochs of the nodes with these keys. Those that are 0
-// are left out.
+// NewEpochs returns these epochs. Those that are 0 are left out.
 func NewEpochs(of map[string]uint64) Epochs {
 	var pairs []string
-	for key, epoch := range of {
+	for lineage, epoch := range of {
 		if epoch > 0 {
-			pairs = append(pairs, key+":"+strconv.FormatUint(epoch, 10))
+			pairs = append(pairs, lineage+":"+strconv.FormatUint(epoch, 10))
 		}
 	}
-	slices.Sort(pairs) // keys have one length
+	slices.Sort(pairs)
 	return Epochs(strings.Join(pairs, ","))
 }
 
-// Merge returns the higher epoch of each node. If these are more nodes than a
-// marker notes, it returns e.
+// Map returns the epochs of the lineages that are listed, and of OtherLineages.
+func (e Epochs) Map() map[string]uint64 {
+	of := map[string]uint64{OtherLineages: 0}
+	for pair := range strings.SplitSeq(string(e), ",") {
+		if lineage, n, ok := strings.Cut(pair, ":"); ok {
+			of[lineage], _ = strconv.ParseUint(n, 10, 53)
+		}
+	}
+	return of
+}
+
+// Of returns the least epoch of a lineage; 0 if any will do.
+func (e Epochs) Of(lineage string) uint64 {
+	of := e.Map()
+	if epoch, listed := of[lineage]; listed {
+		return epoch
+	}
+	return of[OtherLineages]
+}
+
+// Merge returns the higher epoch of each lineage. One that the epoch of all others
+// has overtaken is not listed any more: so the list does not grow.
 func (e Epochs) Merge(other Epochs) Epochs {
 	if other == "" || other == e {
 		return e
 	}
-	all := map[string]uint64{}
-	for pair := range strings.SplitSeq(string(e+","+other), ",") {
-		if key, n, ok := strings.Cut(pair, ":"); ok {
-			epoch, _ := strconv.ParseUint(n, 10, 53)
-			all[key] = max(all[key], epoch)
+	a, b := e.Map(), other.Map()
+	all := map[string]uint64{OtherLineages: max(a[OtherLineages], b[OtherLineages])}
+	add := func(mine, theirs map[string]uint64) {
+		for lineage, epoch := range mine {
+			least, listed := theirs[lineage]
+			if !listed {
+				least = theirs[OtherLineages]
+			}
+			if epoch >= least || listed || least < all[OtherLineages] {
+				all[lineage] = max(epoch, least)
+			}
 		}
 	}
-	if len(all) > maxEpochs {
-		return e
-	}
+	add(a, b)
+	add(b, a)
 	return NewEpochs(all)
 }

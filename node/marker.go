@@ -28,15 +28,28 @@ type Guard struct {
 	// Off says that the client's guard is off: a node without a marker grants,
 	// and of a marker only the membership and MaxTTL are compared.
 	Off bool
+	// Told says that the node is no member of this membership: it was removed by
+	// the change to it, and only reports it.
+	Told bool
+	// From is the text of the membership of which the node was a member before the
+	// last membership change barred it; empty if of none.
+	From string
 }
 
 // Agrees reports whether both are of the same membership, with the same cluster
 // parameters.
 func (g *Guard) Agrees(other *Guard) bool {
-	a, b := *g, *other
-	a.Nodes, a.Generation, a.Off = "", 0, false
-	b.Nodes, b.Generation, b.Off = "", 0, false
+	a, b := g.Shared(), other.Shared()
+	a.Generation, b.Generation = 0, 0
 	return a == b
+}
+
+// Shared returns what clients of the membership agree on, with the generation:
+// without the text, and without what is of one client or one node.
+func (g *Guard) Shared() Guard {
+	a := *g
+	a.Nodes, a.Off, a.Told, a.From = "", false, false, ""
+	return a
 }
 
 // Barred reports whether this is the marker of a node that a membership change
@@ -56,7 +69,8 @@ const (
 	// MarkRead writes nothing.
 	MarkRead Mark = iota
 	// MarkWrite writes the marker, with a quarantine, if there is none, or if
-	// it is from another server or from a clock that was set back since.
+	// it is from another server, from a clock that was set back since, or from
+	// another membership in a lower Generation.
 	MarkWrite
 	// MarkFresh is like MarkWrite, but trusts the node at once: it cannot have
 	// forgotten a lock, because there was none.
@@ -64,8 +78,11 @@ const (
 	// MarkReplace writes the marker over another membership's, or over that of
 	// a lower Generation, with a quarantine of TTL at least.
 	MarkReplace
+	// MarkTell is MarkReplace for a node that is no member of the membership, with
+	// Told in its marker.
+	MarkTell
 	// MarkBar removes the node from its membership: its marker is for
-	// BarredMembership, until a MarkReplace. A node that is already marked for the
+	// BarredMembership, until a MarkReplace, and From that membership. A node that is already marked for the
 	// Membership and Generation of the Guard is not changed. Misconfigured, with its marker as it is
 	// now.
 	MarkBar

@@ -78,7 +78,7 @@ var stores = map[string]string{
 func unknown(scheme string) error {
 	if pkg, ok := stores[scheme]; ok {
 		return &ConfigError{Field: "address", Value: scheme + ":…", Bound: fmt.Sprintf(
-			"of a store that is imported: add import _ \"github.com/redlatch/redlatch/%s\"", pkg)}
+			"of a store that is imported: go get github.com/redlatch/redlatch/%[1]s, and add import _ \"github.com/redlatch/redlatch/%[1]s\"", pkg)}
 	}
 	return &ConfigError{Field: "address", Value: scheme, Bound: "an address such as redis://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, etcd://HOST, zookeeper://HOST or sqlite:FILE"}
 }

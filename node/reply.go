@@ -97,7 +97,8 @@ type Reply struct {
 	// ever: until a slot is free, for a Slotted request to a name with as many
 	// slots, else until all holders have expired; how long it is kept for
 	// another waiter (Reserved); or how long the node remains quarantined
-	// (Quarantined).
+	// (Quarantined), 0 in the answer to an OpMark if the clock was set back since
+	// the marker was written, so that it has to be written again.
 	Left time.Duration
 
 	// Fence is the highest token that this node granted for this name; 0 if it
@@ -148,9 +149,11 @@ type Reply struct {
 
 	// Epoch is that of the node's marker (Granted, to an OpAcquire, and to an
 	// OpMark): each marking raises it. It is 0 if the node has several markers.
-	Epoch uint64
+	// Lineage is the marker's too.
+	Epoch   uint64
+	Lineage string
 
-	// Epochs is what the node's marker notes of the other nodes, in the same
+	// Epochs is what the node's marker notes of all nodes, in the same
 	// replies. It may be left out of a grant if the client got it before.
 	Epochs Epochs
 
@@ -183,11 +186,12 @@ type Memory struct {
 	// Since is from when on the records are complete. It is before Begun if
 	// other nodes' records were copied.
 	Since time.Time
-	// Kept says that the node has every record of the name that it ever had
-	// and that is not older than the retention: its memory is whole, or began
-	// longer ago than that.
-	Kept bool
-	// Whole says that the memory of the name itself is whole.
+	// Retention is the longest Retention of the requests about records of the
+	// name, as far as the memory reaches. A memory that is older than all of
+	// them has every record.
+	Retention time.Duration
+	// Whole says that the memory is whole: the node has every record of the name
+	// that it ever had, however young the memory.
 	Whole bool
 	// Marked is when the node was last marked: it has lost nothing since. Zero
 	// if that is not known. New says that it had no data then.

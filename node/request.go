@@ -31,8 +31,9 @@ const (
 	OpInspect
 	// OpRepair gives the share to Value on a node that missed the acquisition,
 	// after a quorum of nodes has granted or extended it. No holder may
-	// conflict. It is Stale after Until, and if Value was released here with a
-	// NoRepair that is not over. The fence does not matter: contenders raise it,
+	// conflict. It is Stale after Until, if Value was released here with a
+	// NoRepair that is not over, and if Token is below that of an OpBreak: the
+	// break may not have reached the nodes yet that Value has. The fence does not matter: contenders raise it,
 	// too. It is raised to Token and never lowered; so is the floor, unless for
 	// Shared. If Value holds another slot, it is moved; if its own slot is
 	// taken, it keeps the other one until that expires. Window and queue do not
@@ -52,7 +53,8 @@ const (
 	// OpBreak takes the name away from all its holders and raises the fence and
 	// the floor to Token, so that the next holder has a higher token. It is
 	// Stale if the name is held and the fence is not below Token: the name was
-	// then taken after the break was decided. A key that is no plain lock stays
+	// then taken after the break was decided. A holder with a lower Token is not
+	// repaired for Retention, whether the name was held or free. A key that is no plain lock stays
 	// unless Foreign is set. Waiters keep their places. Quarantine does not
 	// matter; of the marker only the membership does. Repeating it is harmless.
 	// Granted if the name is now free; else Foreign, Stale, Ahead or
@@ -215,8 +217,13 @@ type Request struct {
 	// Mark says what an OpMark does.
 	Mark Mark
 
-	// Epochs is what the client knows of the other nodes, for an OpMark that
-	// writes.
+	// Lineage is what an OpMark that writes a marker gives it; see Epochs. If it is
+	// empty, the marker keeps its own.
+	Lineage string
+
+	// Epochs is what the client knows of all nodes, for an OpMark that writes. It
+	// is merged with what a marker of this membership and Generation notes, and
+	// takes the place of what another one does.
 	Epochs Epochs
 
 	// Foreign makes an OpBreak remove a key that is no plain lock.

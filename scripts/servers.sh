@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the tests of Redis nodes on servers of other versions, one after the
-# other, and prints a row of the table in docs/compatibility.md for each:
+# other, and prints a row of numbers for docs/compatibility.md for each:
 #
 #   scripts/servers.sh PROGRAM...
 #   scripts/servers.sh /opt/redis-7.4/redis-server /opt/valkey-9/valkey-server
@@ -8,7 +8,7 @@
 # A PROGRAM is a redis-server or valkey-server. Exits with 1 if a test failed on
 # any of them; its output is then on standard error.
 #
-#   PACKAGES   packages to run           ./store/redis ./store/redis/direct
+#   PACKAGES   packages to run           ./test/stores/redis ./store/redis/direct
 #   RUN        tests to run, a pattern   all of them
 #   PARALLEL   how many run at once      6
 #   LOGS       a folder for the whole output of each run, to be kept
@@ -20,7 +20,7 @@ if [ $# = 0 ]; then
   echo "usage: scripts/servers.sh PROGRAM... (see the comment in it)" >&2
   exit 64
 fi
-packages=${PACKAGES:-./store/redis ./store/redis/direct}
+packages=${PACKAGES:-./test/stores/redis ./store/redis/direct}
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -11,7 +11,8 @@ export GOWORK=off
 
 folders=$(sed -n 's#^\t\(\.[a-z/]*\)$#\1#p' go.work)
 for folder in $folders; do
-  cp "$folder/go.mod" "$folder/go.sum" "$copy"
+  cp "$folder/go.mod" "$copy"
+  cat "$folder/go.sum" >"$copy/go.sum" 2>/dev/null || true # the library has none
   for other in $folders; do
     module=$(sed -n 's/^module //p' "$other/go.mod")
     go mod edit -replace "$module=$PWD/$other" "$copy/go.mod"
@@ -21,5 +22,6 @@ for folder in $folders; do
     module=$(sed -n 's/^module //p' "$other/go.mod")
     go mod edit -dropreplace "$module" "$copy/go.mod"
   done
-  mv "$copy/go.mod" "$copy/go.sum" "$folder"
+  mv "$copy/go.mod" "$folder"
+  if [ -s "$copy/go.sum" ]; then mv "$copy/go.sum" "$folder"; else rm -f "$folder/go.sum"; fi
 done

@@ -21,7 +21,6 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	// snippet: mount
 	page, err := ui.New(client, &ui.Options{Title: "Locks of the shop"})
 	if err != nil {
 		log.Fatal(err)
@@ -31,7 +30,6 @@ func Example() {
 	requireLogin := func(h http.Handler) http.Handler { return h } // yours
 	mux := http.NewServeMux()
 	mux.Handle("/locks/", requireLogin(http.StripPrefix("/locks", page)))
-	// end snippet
 
 	server := httptest.NewServer(mux)
 	defer server.Close()

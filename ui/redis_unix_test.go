@@ -20,7 +20,7 @@ func TestServersThatFailAndComeBackAreSeen(t *testing.T) {
 	open := func(opts redlatch.Options) *redlatch.Client {
 		nodes, err := direct.Nodes(servertest.Addresses(servers)...)
 		must(t, err)
-		opts.MaxTTL, opts.TTL, opts.TokenWindow = 5*time.Second, 5*time.Second, 1500*time.Millisecond // the quarantine is a little above 5 s
+		opts.MaxTTL, opts.TTL = 5*time.Second, 5*time.Second // the quarantine is a little above 5 s
 		c, err := redlatch.New(nodes, &opts)
 		must(t, err)
 		t.Cleanup(func() { c.Close() })

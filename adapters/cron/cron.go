@@ -1,14 +1,16 @@
 package redlatchcron
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/robfig/cron/v3"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/adapters/cron/internal/once"
+	"github.com/redlatch/redlatch/internal/opt"
 )
 
 // Options are the settings of Jobs. The zero value works.
@@ -51,8 +53,9 @@ type LockedJob interface {
 
 // Jobs adds jobs to a scheduler that run on one replica.
 type Jobs struct {
-	cron   *cron.Cron
-	runner *once.Runner
+	cron  *cron.Cron
+	locks *redlatch.Client
+	opts  Options
 }
 
 // New returns Jobs for a scheduler. Locks are the client's; all replicas must
@@ -61,36 +64,40 @@ func New(c *cron.Cron, locks *redlatch.Client, opts *Options) (*Jobs, error) {
 	if c == nil {
 		return nil, &redlatch.ConfigError{Field: "cron", Value: "nil", Bound: "a scheduler of cron.New"}
 	}
-	runner, err := once.New(locks, (*once.Options)(opts))
-	if err != nil {
-		return nil, err
+	o := opt.Value(opts)
+	if locks == nil {
+		return nil, &redlatch.ConfigError{Field: "locks", Value: "nil", Bound: "a client of redlatch.New"}
 	}
-	return &Jobs{c, runner}, nil
+	if o.Lock.Shared || o.Lock.Slots != 0 {
+		return nil, &redlatch.ConfigError{Field: "Lock.Shared", Value: fmt.Sprintf("%v with %d Slots", o.Lock.Shared, o.Lock.Slots),
+			Bound: "left out, and Lock.Slots too: one replica runs a job"}
+	}
+	if o.Context == nil {
+		o.Context = context.Background()
+	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return &Jobs{c, locks, o}, nil
 }
 
 // AddJob adds a job like the scheduler's method of that name. name is the lock's
 // and must be the same on all replicas, and different for each job. The wrappers
 // of the scheduler's chain are around the lock.
 func (j *Jobs) AddJob(name, spec string, job cron.Job) (cron.EntryID, error) {
-	return j.add(name, spec, work(job))
+	return j.AddFunc(name, spec, work(job))
 }
 
 // AddFunc is like AddJob, for a function that knows its lock.
 func (j *Jobs) AddFunc(name, spec string, fn Func) (cron.EntryID, error) {
-	return j.add(name, spec, once.Func(fn))
-}
-
-func (j *Jobs) add(name, spec string, run once.Func) (cron.EntryID, error) {
-	if err := once.Check(name); err != nil {
+	if err := checkName(name); err != nil {
 		return 0, err
 	}
-	job := j.runner.Job(name, run)
+	job := j.job(name, fn)
 	id, err := j.cron.AddJob(spec, job)
 	if err != nil {
 		return 0, err
 	}
 	// Only the scheduler has the parser, so the schedule comes from there.
-	job.SetSchedule(j.cron.Entry(id).Schedule, j.cron.Location())
+	job.setSchedule(j.cron.Entry(id).Schedule, j.cron.Location())
 	return id, nil
 }
 
@@ -100,23 +107,36 @@ func (j *Jobs) add(name, spec string, run once.Func) (cron.EntryID, error) {
 // before it: a job that panics is not done, but one whose panic was recovered
 // under the lock is.
 func (j *Jobs) Wrapper(name string, schedule cron.Schedule) (cron.JobWrapper, error) {
-	if err := once.Check(name); err != nil {
+	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	if schedule == nil {
 		return nil, &redlatch.ConfigError{Field: "schedule", Value: "nil", Bound: "the schedule that the job is added with"}
 	}
 	return func(job cron.Job) cron.Job {
-		return j.runner.Job(name, work(job)).SetSchedule(schedule, j.cron.Location())
+		return j.job(name, work(job)).setSchedule(schedule, j.cron.Location())
 	}, nil
 }
 
+type dueKey struct{}
+
 // Due returns the time for which a job runs, from the context of a Func or
 // LockedJob.
-func Due(ctx context.Context) time.Time { return once.DueOf(ctx) }
+func Due(ctx context.Context) time.Time {
+	due, _ := ctx.Value(dueKey{}).(time.Time)
+	return due
+}
+
+// checkName returns an error for a name that no lock can have.
+func checkName(name string) error {
+	if name == "" {
+		return &redlatch.ConfigError{Field: "name", Value: name, Bound: "the name of the job, the same on all replicas"}
+	}
+	return nil
+}
 
 // work returns how to run a job.
-func work(job cron.Job) once.Func {
+func work(job cron.Job) Func {
 	if l, ok := job.(LockedJob); ok {
 		return l.RunLocked
 	}

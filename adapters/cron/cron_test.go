@@ -117,7 +117,7 @@ func TestJobThatPanickedIsNotDone(t *testing.T) {
 func TestJobIsSkippedAndLoggedIfItsLockCannotBeHad(t *testing.T) {
 	t.Parallel()
 	nodes := servers(t, 1)
-	r := newReplica(t, nodes, redlatchcron.Options{Lock: redlatch.LockOptions{Tries: 1}})
+	r := newReplica(t, nodes, redlatchcron.Options{Lock: redlatch.LockOptions{Wait: redlatch.NoWait}})
 	other := newReplica(t, nodes, redlatchcron.Options{})
 	lease, err := other.locks.Lock(t.Context(), "report", nil)
 	must(t, err)

@@ -1,6 +1,5 @@
 // Package redlatchcron has the jobs of a robfig/cron scheduler run on one of
-// many replicas, with redlatch. Package netresearch, below it, is the same for
-// netresearch/go-cron.
+// many replicas, with redlatch.
 //
 // Each replica adds the same jobs to its scheduler, by way of Jobs:
 //

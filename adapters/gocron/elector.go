@@ -22,7 +22,7 @@ const pause = time.Second
 
 // ElectorOptions are the settings of an Elector. The zero value works.
 type ElectorOptions struct {
-	// Lock are the settings of the leader's lock. Shared, Slots, Wait and Tries
+	// Lock are the settings of the leader's lock. Shared, Slots and Wait
 	// are refused: a replica is a candidate until it is closed.
 	Lock redlatch.LockOptions
 
@@ -55,9 +55,9 @@ func NewElector(locks *redlatch.Client, name string, opts *ElectorOptions) (*Ele
 	if name == "" {
 		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "the name of the election, the same on all replicas"}
 	}
-	if o.Lock.Wait != 0 || o.Lock.Tries != 0 {
-		return nil, &redlatch.ConfigError{Field: "Lock.Wait", Value: fmt.Sprintf("%v with %d Tries", o.Lock.Wait, o.Lock.Tries),
-			Bound: "left out, and Lock.Tries too: a replica is a candidate until it is closed"}
+	if o.Lock.Wait != 0 {
+		return nil, &redlatch.ConfigError{Field: "Lock.Wait", Value: o.Lock.Wait,
+			Bound: "left out, and not NoWait: a replica is a candidate until it is closed"}
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	ctx, stop := context.WithCancel(context.Background())

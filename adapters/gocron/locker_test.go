@@ -202,7 +202,7 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 		{"Shared", second(redlatchgocron.NewElector(locks, "x", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Shared: true}}))},
 		{"name", second(redlatchgocron.NewElector(locks, "", nil))},
 		{"Wait", second(redlatchgocron.NewElector(locks, "x", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Wait: time.Second}}))},
-		{"Tries", second(redlatchgocron.NewElector(locks, "x", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Tries: 1}}))},
+		{"NoWait", second(redlatchgocron.NewElector(locks, "x", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Wait: redlatch.NoWait}}))},
 	} {
 		if !errors.Is(c.err, redlatch.ErrConfig) || !strings.Contains(c.err.Error(), c.says) {
 			t.Errorf("the error is %v, want one that names %q", c.err, c.says)

@@ -3,23 +3,16 @@ module github.com/redlatch/redlatch/adapters/redsync
 go 1.26.0
 
 require (
-	github.com/go-redis/redis v6.15.9+incompatible
-	github.com/go-redis/redis/v7 v7.4.1
-	github.com/go-redis/redis/v8 v8.11.5
 	github.com/go-redsync/redsync/v4 v4.18.0
-	github.com/gomodule/redigo v1.9.3
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/redis/rueidis v1.0.79
 	github.com/redis/rueidis/rueidiscompat v1.0.77
 	github.com/redlatch/redlatch v0.1.0
-	github.com/valkey-io/valkey-go v1.0.77
-	github.com/valkey-io/valkey-go/valkeycompat v1.0.77
 	golang.org/x/sync v0.24.0
 )
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )

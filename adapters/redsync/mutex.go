@@ -105,7 +105,7 @@ func orBackground(ctx context.Context) context.Context {
 func (m *Mutex) acquire(ctx context.Context, s *session, tries int) (*redlatch.Lease, error) {
 	err := ErrFailed
 	for next := 0; next < tries; {
-		opts := redlatch.LockOptions{TTL: m.expiry, NoKeepAlive: true, QuarantineWait: redlatch.NoQuarantineWait}
+		opts := redlatch.LockOptions{TTL: m.expiry, NoKeepAlive: true}
 		wait := m.patience(&next, tries)
 		var lease *redlatch.Lease
 		if wait > 0 {

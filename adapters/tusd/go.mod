@@ -7,7 +7,4 @@ require (
 	github.com/tus/tusd/v2 v2.10.1
 )
 
-require (
-	golang.org/x/exp v0.0.0-20260611194520-c48552f49976 // indirect
-	golang.org/x/sys v0.49.0 // indirect
-)
+require golang.org/x/exp v0.0.0-20260611194520-c48552f49976 // indirect

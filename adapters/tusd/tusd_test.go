@@ -22,6 +22,7 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchtusd "github.com/redlatch/redlatch/adapters/tusd"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -145,7 +146,7 @@ func TestRequestOnAnotherServerStopsTheOneThatHangs(t *testing.T) {
 	}
 	for _, s := range []server{a, b} {
 		if strings.Contains(s.Said(), "two write") {
-			t.Error("two wrote at the same time")
+			exclusion.Never(t, "two wrote at the same time")
 		}
 	}
 }
@@ -208,7 +209,7 @@ func TestClientsOfTwoServersWriteAnUploadTogether(t *testing.T) {
 	}
 	for _, s := range servers {
 		if strings.Contains(s.Said(), "two write") {
-			t.Error("two wrote at the same time")
+			exclusion.Never(t, "two wrote at the same time")
 		}
 	}
 }

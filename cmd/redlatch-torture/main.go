@@ -70,12 +70,15 @@ and replaced, clocks are set, and clients are paused and killed. Then heal
 everything, and check that every promise was kept: docs/testing/torture.md has the
 rules of the judge.
 
+Faults at the edges are what operators do, on Redis and PostgreSQL: they change the
+membership, break locks, and set all clocks back. --faults all leaves them out.
+
 Faults that --list marks as beyond break an assumption on which exclusion rests:
 two leases at once are excused then, and must not harm the data. With --faults none
 a request that fails is a violation too. With --no-fence the database checks no
 tokens: paused clients then corrupt it.
 
-redis-server, or valkey-server, must be installed; for other --kinds, PostgreSQL,
+redis-server, or valkey-server, must be installed; for other --kinds, PostgreSQL, MySQL,
 MariaDB, etcd or ZooKeeper. Faults that are not possible here are left out, and the
 verdict says so.
 
@@ -107,11 +110,11 @@ func parse(args []string) (*flags, error) {
 	flag.Duration(set, &f.For, "for", "", 30*time.Second, "inject faults for `DURATION`, as 30s or 5m")
 	set.Uint64Var(&f.Seed, "seed", uint64(rand.Uint32()), "draw the faults from `NUMBER`")
 	set.Lookup("seed").DefValue = "a random one, which is shown"
-	set.StringVar(&faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, none, or names separated by commas")
+	set.StringVar(&faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, edges, none, or names separated by commas")
 	set.IntVar(&f.Clients, "clients", 8, "start `N` clients, from 1 to 100")
 	set.IntVar(&f.Names, "names", 3, "which acquire locks on `N` names, from 1 to 100: one for writers alone, one for readers and writers, one for slots, one for all, and so on")
 	set.IntVarP(&servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
-	set.StringVar(&kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb, sentinel, etcd, zookeeper; the last two are clusters of three")
+	set.StringVar(&kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb, mysql, sentinel, etcd, zookeeper; the last two are clusters of three")
 	set.BoolVar(&noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
 	set.StringVar(&f.keep, "keep", "", "write the history to `FILE`, as lines of JSON")
 	set.BoolVar(&f.list, "list", false, "only list the faults")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -76,7 +77,7 @@ func everythingRuns(t *testing.T, all []string) {
 	for range 3 {
 		token, err := strconv.Atoi(strings.TrimSpace(does(0, "run", "fenced", "--", "sh", "-c", "echo $REDLATCH_TOKEN")))
 		if err != nil || token <= last {
-			t.Errorf("token %d after %d, %v", token, last, err)
+			exclusion.Never(t, "token %d after %d, %v", token, last, err)
 		}
 		last = token
 	}

@@ -140,7 +140,7 @@ func outcomeOf(err error) *outcome {
 // settingFlags are the flags that set what the library checks.
 var settingFlags = map[string]string{
 	"TTL": "--ttl", "MaxTTL": "--max-ttl", "MaxHold": "--max-hold", "Keep": "--keep", "Slots": "--slots", "occurrence": "--once",
-	"TokenWindow": "--window", "Replicas": "--replicas", "ReplicaLag": "--replica-lag", "NodeTimeout": "--node-timeout",
+	"Replicas": "--replicas", "NodeTimeout": "--node-timeout",
 	"Label": "--label", "Membership": "--membership", "Guard": "--guard", "AnyMembership": "--any-membership",
 	"Interval": "--interval", "Hosts": "--host", "AssumeFresh": "--assume-fresh",
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -27,9 +28,7 @@ type initFlags struct {
 	noWait      bool
 	former      []string
 	maxTTL      time.Duration
-	window      time.Duration
 	replicas    int
-	replicaLag  time.Duration
 }
 
 func newInit(say *reporter) *cobra.Command {
@@ -67,10 +66,8 @@ is cut off together with a holder grants beside the promoted replica.
 	flags.BoolVar(&f.yes, "yes", false, "with --assume-fresh: do not ask")
 	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the former membership, to change it")
 	flag.Duration(flags, &f.maxTTL, "max-ttl", "", 0, "the longest TTL of a lock: `DURATION`; the quarantine is a bit longer (default 30s, or as the nodes are marked)")
-	flag.Duration(flags, &f.window, "window", "", 0, "maximum clock skew: `DURATION` (default 10s, or as the nodes are marked)")
-	flags.IntVar(&f.replicas, "replicas", replicasOpen, "each node grants and extends only with `N` replicas online (default as the nodes are marked, else 0)")
+	flags.IntVar(&f.replicas, "replicas", replicasOpen, "each node grants and extends only with `N` replicas online; the quarantine is 4s longer (default as the nodes are marked, else 0)")
 	flags.Lookup("replicas").DefValue = "0" // so that help shows no default of its own: the text states it
-	flag.Duration(flags, &f.replicaLag, "replica-lag", "", 0, "a replica counts as online for `DURATION` after its last contact, in whole seconds; it prolongs the quarantine by that and 2s (default 2s, or as the nodes are marked)")
 	say.register(flags)
 	return cmd
 }
@@ -90,7 +87,7 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 		}
 		defer closeAll(former)
 	}
-	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: f.maxTTL, TokenWindow: f.window, ReplicaLag: f.replicaLag}, NodeTimeout: 2 * time.Second}
+	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: f.maxTTL}, NodeTimeout: 2 * time.Second}
 	switch {
 	case f.replicas == 0:
 		opts.Replicas = redlatch.NoReplicas
@@ -120,7 +117,22 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 	if ctx.Err() != nil && err != nil {
 		return interruptedInit(ctx, states, err)
 	}
+	if removed := without(former, nodes); err == nil && len(removed) > 0 && !say.quiet {
+		say.tell(slog.LevelInfo, "removed", "", fmt.Sprintf(
+			"no longer a member: %s; stop such a server for good, or first take the former list away from every client: servers that come back empty can be put into service again by a client with that list",
+			strings.Join(removed, " ")), fields{}.add("nodes", removed))
+	}
 	return err
+}
+
+// without returns the names of the nodes that are not among others.
+func without(nodes, others []redlatch.Node) (names []string) {
+	for _, n := range nodes {
+		if !slices.ContainsFunc(others, func(o redlatch.Node) bool { return o.String() == n.String() }) {
+			names = append(names, n.String())
+		}
+	}
+	return names
 }
 
 // replicasOpen is the value of --replicas if the flag is missing.

@@ -69,7 +69,8 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 		t.Errorf("run with another membership: exit %d, %s", code, stderr)
 	}
 	code, stdout, stderr = command(t, "init", "--no-wait", "--json", "--nodes", abd, "--former", abc)
-	if code != 0 || strings.Count(stdout, `"trusted":false`) != 4 || strings.Count(stdout, `"reason":"membership"`) != 4 {
+	if code != 0 || strings.Count(stdout, `"trusted":false`) != 4 || strings.Count(stdout, `"reason":"membership"`) != 4 ||
+		!strings.Contains(stderr, "no longer a member: "+servers[2].URL()+"; stop") {
 		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
 	}
 	code, _, stderr = command(t, "init", "--max-ttl", "20s", "--nodes", abd)
@@ -86,7 +87,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
-	declareNew(t, servers[:3], "--max-ttl", "2s", "--window", "500ms")
+	declareNew(t, servers[:3], "--max-ttl", "2s")
 	abc := strings.Join(servertest.Addresses(servers[:3]), ",")
 	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
 	nodes, err := direct.Nodes(servers[0].URL())
@@ -100,7 +101,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 		t.Errorf("run with the old membership, of which two are left: exit %d, %s", code, stderr)
 	}
 	for _, list := range []string{abc, abd} {
-		code, stdout, stderr := command(t, "init", "--nodes", list, "--max-ttl", "2s", "--window", "500ms")
+		code, stdout, stderr := command(t, "init", "--nodes", list, "--max-ttl", "2s")
 		if code != exitUsage || strings.Count(stdout, "barred: it grants nothing") != 1 || !strings.Contains(stderr, "run the same change again") {
 			t.Errorf("init --nodes %s: exit %d, %s%s", list, code, stdout, stderr)
 		}
@@ -109,7 +110,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	if code == 0 || !strings.Contains(stdout, "barred: ") || !strings.Contains(stdout, "run the same change again") {
 		t.Errorf("doctor: exit %d, %s%s", code, stdout, stderr)
 	}
-	code, stdout, stderr = command(t, "init", "--nodes", abd, "--former", abc, "--max-ttl", "2s", "--window", "500ms")
+	code, stdout, stderr = command(t, "init", "--nodes", abd, "--former", abc, "--max-ttl", "2s")
 	if code != 0 || strings.Count(stdout, "trusted; max TTL 2s") != 3 {
 		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
 	}
@@ -118,7 +119,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 func TestShortBoundsOfTheNodesAreHeeded(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
-	declareNew(t, servers, "--max-ttl", "2s", "--window", "500ms")
+	declareNew(t, servers, "--max-ttl", "2s")
 	nodes := strings.Join(servertest.Addresses(servers), ",")
 	if code, _, stderr := command(t, "run", "--nodes", nodes, "job", "--", "true"); code != 0 {
 		t.Errorf("exit %d, %s", code, stderr)
@@ -134,7 +135,6 @@ func TestInitRefusesBadInput(t *testing.T) {
 	for _, args := range [][]string{
 		{"init", "x"},
 		{"init", "--nodes", server, "--max-ttl", "1ms"},
-		{"init", "--nodes", server, "--window", "-1s"},
 		{"init", "--nodes", server, "--guard", "maybe"},
 		{"init", "--nodes", server, "--assume-fresh", "--yes", "--former", server},
 		{"init", "--nodes", "sqlite:" + t.TempDir() + "/locks.db"},

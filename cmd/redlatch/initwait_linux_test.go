@@ -31,7 +31,7 @@ func TestTrustingAtOnceIsAskedForOnATerminal(t *testing.T) {
 func TestQuarantineIsABarOnATerminal(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
-	args := []string{"env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(servertest.Addresses(servers), ","), "--max-ttl", "3s", "--window", "500ms"}
+	args := []string{"env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(servertest.Addresses(servers), ","), "--max-ttl", "3s"}
 	c := onTerminal(t, args...)
 	c.shows(wiped + "redlatch: waiting for 3 nodes [")
 	c.shows("[#") // it grows

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
 // handleOf takes a lock on nodes and returns its handle.
@@ -22,15 +21,8 @@ func handleOf(t testing.TB, nodes, name string, args ...string) string {
 	return locked.Handle
 }
 
-// TestLockOnAQuorumOutlivesTheCommandAndAMinority depends on the node time limit:
-// an unlock whose reply is late finds nothing left when it asks again.
 func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
 	t.Parallel()
-	servertest.Need(t)
-	stall.Retry(t, scriptStall, outlivesAMinority)
-}
-
-func outlivesAMinority(t testing.TB) {
 	servers := servertest.Redis(t, 5)
 	declareNew(t, servers)
 	nodes := strings.Join(servertest.Addresses(servers), ",")
@@ -61,8 +53,9 @@ func outlivesAMinority(t testing.TB) {
 	}
 	servers[2].Thaw()
 	// The nodes that answered have released it. A second run releases the rest:
-	// a node that no longer has the lock counts as one that freed it.
-	if code, _, stderr := commandWith(t, strings.NewReader(handle), "unlock", "--nodes", nodes, "-"); code != 0 {
+	// a node that no longer has the lock counts as one that freed it. One whose
+	// reply is late finds nothing left when it asks again.
+	if code, _, stderr := commandWith(t, strings.NewReader(handle), "unlock", "--nodes", nodes, "-"); code != 0 && !strings.Contains(stderr, "no longer held") {
 		t.Errorf("unlock again: exit %d, %s", code, stderr)
 	}
 	if code, _, stderr := commandWith(t, strings.NewReader(handle), "unlock", "--nodes", nodes, "-"); code == 0 || !strings.Contains(stderr, "no longer held") {

@@ -147,7 +147,7 @@ func TestLogOfALostLockHasWhatWasDone(t *testing.T) {
 	t.Parallel()
 	servers := newQuorum(t, 3)
 	started := filepath.Join(t.TempDir(), "started")
-	cmd, stderr := run(t, servers, "--log-format", "json", "--ttl", "2s", "job", "--", "sh", "-c", `trap "" TERM; echo >"$0"; while :; do sleep 0.01; done`, started)
+	cmd, stderr := run(t, servers, "--log-format", "json", "--ttl", "6s", "job", "--", "sh", "-c", `trap "" TERM; echo >"$0"; while :; do sleep 0.01; done`, started)
 	appears(t, started, stderr)
 	servers[0].Freeze()
 	servers[1].Kill()
@@ -187,7 +187,7 @@ func TestLogOfALockThatWasBrokenSaysSoOnce(t *testing.T) {
 	servers := newQuorum(t, 3)
 	dir := t.TempDir()
 	started, file := filepath.Join(dir, "started"), filepath.Join(dir, "job.prom")
-	cmd, stderr := run(t, servers, "--log-format", "json", "--metrics", file, "--ttl", "3s", "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, started)
+	cmd, stderr := run(t, servers, "--log-format", "json", "--metrics", file, "--ttl", "10s", "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, started)
 	appears(t, started, stderr)
 	if code, _, out := command(t, "break", "--yes", "--nodes", strings.Join(servertest.Addresses(servers), ","), "job"); code != 0 {
 		t.Fatal(out)

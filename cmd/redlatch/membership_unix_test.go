@@ -51,7 +51,7 @@ func TestServerThatLostItsDataComesBackThroughCommandsOfOneLock(t *testing.T) {
 	for _, verb := range []string{"run", "lock"} {
 		servers := servertest.Redis(t, 3)
 		// A quarantine that a command of a busy machine does not miss.
-		declareNew(t, servers, "--max-ttl", "5s", "--window", "200ms")
+		declareNew(t, servers, "--max-ttl", "5s")
 		abc := strings.Join(servertest.Addresses(servers), ",")
 		servers[0].Do("FLUSHALL")
 		// Until it did what it should; on a busy machine an answer may be late.

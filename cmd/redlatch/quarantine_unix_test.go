@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
 // leaving is how a wait for the end of a quarantine is shown.
@@ -88,23 +87,6 @@ func TestNoWaitSaysWhenTheQuarantineEnds(t *testing.T) {
 	}
 	if code, _, stderr := command(t, "run", "-n", "--nodes", nodes, "nightly", "--", "true"); code != 0 {
 		t.Errorf("after that time: exit %d, %s", code, stderr)
-	}
-}
-
-func TestQuarantineWaitHasALimitOfItsOwn(t *testing.T) {
-	t.Parallel()
-	nodes := rebooted(t)
-	for _, limit := range []string{"0", "2"} {
-		start := time.Now()
-		code, _, stderr := command(t, "run", "-w", "1", "--quarantine-wait", limit, "--nodes", nodes, "nightly", "--", "true")
-		took := time.Since(start)
-		late := stall.Longest(start)
-		if code != exitNoQuorum || !strings.Contains(stderr, "or give a longer --quarantine-wait") || took > 8*time.Second+4*late || limit == "2" && took < 3*time.Second {
-			t.Errorf("--quarantine-wait %s: exit %d after %v, %s", limit, code, took, stderr)
-		}
-	}
-	if code, _, stderr := command(t, "run", "--quarantine-wait", "-1s", "--nodes", nodes, "nightly", "--", "true"); code != exitUsage {
-		t.Errorf("exit %d, %s", code, stderr)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // shortBounds make a quarantine of 3.2 s.
-var shortBounds = []string{"--max-ttl", "3s", "--window", "500ms"}
+var shortBounds = []string{"--max-ttl", "3s"}
 
 func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 	t.Parallel()

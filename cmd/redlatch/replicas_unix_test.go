@@ -29,13 +29,13 @@ func TestInitSetsHowManyReplicasAreRequired(t *testing.T) {
 		t.Helper()
 		return command(t, append(append(args[:1:1], node...), args[1:]...)...)
 	}
-	for _, bad := range [][]string{{"--replicas", "-2"}, {"--replicas", "101"}, {"--replicas", "1", "--replica-lag", "500ms"}, {"--replica-lag", "2s"}} {
+	for _, bad := range [][]string{{"--replicas", "-2"}, {"--replicas", "101"}} {
 		if code, _, stderr := run(append([]string{"init"}, bad...)...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("init %q: exit %d, %s", bad, code, stderr)
 		}
 	}
-	code, stdout, stderr := run(append([]string{"init", "--assume-fresh", "--yes", "--replicas", "1", "--replica-lag", "1s"}, shortBounds...)...)
-	if code != 0 || !strings.Contains(stdout, "quarantine 6.2s, 1 of 1 required replicas online (lag 1s or less)") {
+	code, stdout, stderr := run(append([]string{"init", "--assume-fresh", "--yes", "--replicas", "1"}, shortBounds...)...)
+	if code != 0 || !strings.Contains(stdout, "quarantine 7.2s, 1 of 1 required replicas online (lag 2s or less)") {
 		t.Errorf("init --replicas 1: exit %d, %s%s", code, stdout, stderr)
 	}
 	if code, _, stderr = run("run", "job", "--ttl", "2s", "--", "true"); code != 0 {

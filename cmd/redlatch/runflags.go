@@ -23,13 +23,12 @@ import (
 type lockFlags struct {
 	nodeFlags
 	shareFlags
-	noWait         bool // -n
-	onHeld         onHeld
-	wait           time.Duration
-	quarantineWait time.Duration
-	ttl            time.Duration
-	keep           time.Duration
-	label          string
+	noWait bool // -n
+	onHeld onHeld
+	wait   time.Duration
+	ttl    time.Duration
+	keep   time.Duration
+	label  string
 }
 
 // onHeld is what to do when another client holds the lock.
@@ -54,7 +53,6 @@ func (f *lockFlags) registerLock(flags *pflag.FlagSet, say *reporter, words ...o
 	flag.Word(flags, &f.onHeld, "on-held", "", usage+". With -w, after that time", words...)
 	flags.BoolVarP(&f.noWait, "nonblock", "n", false, "flock's name for --on-held fail")
 	flag.Duration(flags, &f.wait, "wait", "w", 0, "wait for `DURATION` at most, for holders and for nodes that do not answer, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
-	flag.Duration(flags, &f.quarantineWait, "quarantine-wait", "", 0, "wait for `DURATION` at most until nodes leave quarantine, then exit 69; it does not count towards -w (default: one whole quarantine, 32s unless \"redlatch init\" changed it)")
 	flag.Duration(flags, &f.keep, "keep", "", 0, "keep the name locked for `DURATION` after the acquisition, 30s at most, even after a release or a crash")
 }
 
@@ -152,8 +150,6 @@ func (f *lockFlags) checkWait() error {
 		return usageError(fmt.Errorf("-n and --on-held %s cannot be combined: -n is --on-held fail", f.onHeld), "leave out one of them")
 	case f.wait < 0:
 		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
-	case f.quarantineWait < 0:
-		return &redlatch.ConfigError{Field: "--quarantine-wait", Value: f.quarantineWait, Bound: "0s or longer"}
 	}
 	return nil
 }
@@ -171,12 +167,9 @@ func (f *lockFlags) asksOnce() bool {
 
 // options returns the options of the lock.
 func (f *lockFlags) options() redlatch.LockOptions {
-	opts := redlatch.LockOptions{Shared: f.shared, Slots: f.slots, Keep: f.keep, Wait: f.wait, QuarantineWait: f.quarantineWait}
+	opts := redlatch.LockOptions{Shared: f.shared, Slots: f.slots, Keep: f.keep, Wait: f.wait}
 	if f.asksOnce() {
-		opts.Tries = 1
-	}
-	if f.given("quarantine-wait") && f.quarantineWait == 0 {
-		opts.QuarantineWait = redlatch.NoQuarantineWait
+		opts.Wait = redlatch.NoWait
 	}
 	return opts
 }
@@ -218,9 +211,9 @@ func (f *lockFlags) refuse(end *outcome, waited time.Duration) {
 		}
 	case end.event == "quarantine" && errors.As(end.err, &quorum):
 		if left := quorum.QuarantineLeft; left > 0 {
-			end.hint = fmt.Sprintf("try again in %v, or give a longer --quarantine-wait", roundUp(left))
+			end.hint = fmt.Sprintf("try again in %v", roundUp(left))
 			if f.asksOnce() {
-				end.hint = fmt.Sprintf("try again in %v, or give -w %v to wait", roundUp(left), roundUp(left)+10*time.Second)
+				end.hint += fmt.Sprintf(", or give -w %v to wait", roundUp(left)+10*time.Second)
 			}
 		}
 	}

@@ -85,14 +85,10 @@ func TestScripts(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			stall.Retry(t, scriptStall, func(t testing.TB) { testscript.RunT(scriptT{t}, scriptParams(file, buildCommand(t))) })
+			testscript.RunT(scriptT{t}, scriptParams(file, buildCommand(t)))
 		})
 	}
 }
-
-// scriptStall is how late a timer may be before a failed script is run again: a
-// good part of the shortest times in the scripts.
-const scriptStall = 50 * time.Millisecond
 
 // scriptT is a TB on which a single script runs, at once.
 type scriptT struct{ testing.TB }
@@ -266,7 +262,7 @@ func dies(ts *testscript.TestScript, _ bool, args []string) {
 		limit, err := time.ParseDuration(args[1])
 		ts.Check(err)
 		defer func(start time.Time) {
-			if took := time.Since(start) - stall.Longest(start); took > limit {
+			if took := time.Since(start) - 4*stall.Longest(start); took > limit {
 				ts.Fatalf("it took %v, not %v", took, limit)
 			}
 		}(time.Now())

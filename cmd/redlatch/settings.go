@@ -23,7 +23,7 @@ import (
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
 	"nodes", "require-nodes", "membership", "guard", "any-membership", "node-timeout", "password-file",
-	"ttl", "on-held", "wait", "quarantine-wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
+	"ttl", "on-held", "wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
 }
 
 // exclusive are settings that exclude each other: one that is set nearer to the

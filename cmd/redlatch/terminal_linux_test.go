@@ -168,7 +168,7 @@ func TestJobThatWasStoppedForTooLongIsLost(t *testing.T) {
 	}
 	c := onTerminal(t, "bash", "--norc", "--noprofile", "-i")
 	c.shows("ready> ")
-	c.types("redlatch run --ttl 1s job -- sed -u s/^/line:/\n")
+	c.types("redlatch run --ttl 5s job -- sed -u s/^/line:/\n")
 	c.types("one\n")
 	c.shows("line:one")
 	c.types(ctrlZ)

@@ -283,8 +283,8 @@ func TestPodsRunWhatTheySay(t *testing.T) {
 // last one is in service again.
 func TestUpdateWaitsForTheQuarantine(t *testing.T) {
 	set := one[appsv1.StatefulSet](t, "servers.yaml")
-	const quarantine, half = 32, 15 // seconds: with the default cluster parameters
-	if set.Spec.MinReadySeconds < quarantine+half {
-		t.Errorf("minReadySeconds is %d, less than the quarantine of %d s and half of MaxTTL, %d s", set.Spec.MinReadySeconds, quarantine, half)
+	const quarantine, maxTTL = 32, 30 // seconds: with the default cluster parameters
+	if set.Spec.MinReadySeconds < quarantine+maxTTL {
+		t.Errorf("minReadySeconds is %d, less than the quarantine of %d s and MaxTTL, %d s", set.Spec.MinReadySeconds, quarantine, maxTTL)
 	}
 }

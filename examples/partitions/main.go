@@ -80,7 +80,7 @@ func run(ctx context.Context) error {
 func work(ctx context.Context, locks *redlatch.Client, db *sql.DB, count int) {
 	for ctx.Err() == nil {
 		for _, p := range rand.Perm(count) {
-			opts := redlatch.LockOptions{TTL: *ttl, Tries: 1}
+			opts := redlatch.LockOptions{TTL: *ttl, Wait: redlatch.NoWait}
 			err := locks.Do(ctx, fmt.Sprintf("partition/%d", p), &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 				return consume(ctx, db, p, lease.Token())
 			})

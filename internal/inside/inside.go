@@ -35,8 +35,10 @@ func Of(client interface{ inside() Client }) Client { return client.inside() }
 
 // Settings are what redlatch.Options embed: those that users do not set.
 type Settings struct {
-	clock runner.Clock
-	idle  bool
+	clock  runner.Clock
+	idle   bool
+	alone  bool
+	window time.Duration
 }
 
 func (s *Settings) settings() *Settings { return s }
@@ -59,3 +61,17 @@ func SetIdle(opts Options) { opts.settings().idle = true }
 
 // Idle reports whether SetIdle was called.
 func Idle(opts Options) bool { return opts.settings().idle }
+
+// SetNoHandOver has every caller ask the nodes for the lock, also if another one
+// of the client releases it. It is for tests and the bench.
+func SetNoHandOver(opts Options) { opts.settings().alone = true }
+
+// NoHandOver reports whether SetNoHandOver was called.
+func NoHandOver(opts Options) bool { return opts.settings().alone }
+
+// SetWindow sets how far a token may differ from a node's clock. It is for tests:
+// users set MaxTTL, from which it follows.
+func SetWindow(opts Options, window time.Duration) { opts.settings().window = window }
+
+// Window returns the window; 0 if none was set.
+func Window(opts Options) time.Duration { return opts.settings().window }

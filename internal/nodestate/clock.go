@@ -24,6 +24,7 @@ func (e *Entry) Move(d time.Duration) {
 		move(&e.Holders[i].Until)
 	}
 	move(&e.FenceUntil)
+	move(&e.BreakUntil)
 	for i := range e.Ended {
 		move(&e.Ended[i].Until)
 	}

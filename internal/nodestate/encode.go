@@ -40,7 +40,9 @@ func (e *Entry) code(c *codec) {
 	number(c, &e.Fence)
 	number(c, &e.Floor)
 	c.time(&e.FenceUntil)
+	number(c, &e.Break)
 	number(c, &e.Broken)
+	c.time(&e.BreakUntil)
 	list(c, &e.Ended, func(x *Ended) {
 		c.text(&x.Value)
 		c.time(&x.Until)
@@ -68,6 +70,7 @@ func (r *Records) code(c *codec) {
 	c.time(&r.Begun)
 	c.time(&r.Since)
 	c.time(&r.Until)
+	number(c, &r.Retention)
 	c.text(&r.Server)
 	c.bool(&r.Whole)
 	occurrences := slices.Sorted(maps.Keys(r.Completed))
@@ -102,9 +105,13 @@ func (m *Marker) code(c *codec) {
 	number(c, &g.Replicas)
 	number(c, &g.ReplicaLag)
 	number(c, &g.Generation)
+	c.bool(&g.Told)
+	c.text(&g.From)
 	c.time(&m.TrustedFrom)
+	number(c, &m.Lasts)
 	c.text(&m.Reason)
 	number(c, &m.Epoch)
+	c.text(&m.Lineage)
 	c.text((*string)(&m.Epochs))
 }
 

@@ -19,9 +19,11 @@ type Entry struct {
 	Fence      node.Token
 	Floor      node.Token
 	FenceUntil time.Time
-	// Broken is the token of the last break that took the name from a holder. It
-	// is forgotten with the fence.
-	Broken node.Token
+	// Break is the token of the last break, whether the name was held or free: a
+	// holder with a lower one is not repaired. Broken is that of the last break
+	// that took the name from a holder. BreakUntil is when both are forgotten.
+	Break, Broken node.Token
+	BreakUntil    time.Time
 	// Ended are values that were released while a repair of them may be in
 	// flight.
 	Ended []Ended
@@ -53,6 +55,9 @@ func (e *Entry) Settle(now time.Time) {
 	if !e.FenceUntil.After(now) {
 		e.forgetFence()
 	}
+	if !e.BreakUntil.After(now) {
+		e.Break, e.Broken, e.BreakUntil = 0, 0, time.Time{}
+	}
 	e.Ended = slices.DeleteFunc(e.Ended, func(x Ended) bool { return !x.Until.After(now) })
 	e.Queue.settle(now)
 	e.Records.settle(now)
@@ -83,7 +88,7 @@ func (e *Entry) held() bool { return len(e.Holders) > 0 }
 
 // Dead reports whether there is nothing to store.
 func (e *Entry) Dead() bool {
-	return !e.held() && e.Fence == 0 && len(e.Ended) == 0 && e.Queue.empty() && e.Records.empty()
+	return !e.held() && e.Fence == 0 && e.Break == 0 && len(e.Ended) == 0 && e.Queue.empty() && e.Records.empty()
 }
 
 // taken returns Held or Absent.
@@ -130,7 +135,7 @@ func (e *Entry) keepFence(req node.Request, now time.Time) {
 	}
 }
 
-func (e *Entry) forgetFence() { e.Fence, e.Floor, e.FenceUntil, e.Broken = 0, 0, time.Time{}, 0 }
+func (e *Entry) forgetFence() { e.Fence, e.Floor, e.FenceUntil = 0, 0, time.Time{} }
 
 // end notes that a value is not repaired for so long.
 func (e *Entry) end(value string, until time.Time) {

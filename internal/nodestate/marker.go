@@ -1,6 +1,7 @@
 package nodestate
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -28,15 +29,19 @@ type Marker struct {
 	// parameters. Its Membership is node.BarredMembership while a membership change has
 	// barred the server.
 	Guard node.Guard
-	// TrustedFrom is when the quarantine ends.
+	// TrustedFrom is when the quarantine ends. Lasts is how long it was when the
+	// marker was written.
 	TrustedFrom time.Time
+	Lasts       time.Duration
 	// Reason is why the server was quarantined.
 	Reason string
 	// Epoch counts the markings. A replica that takes the server's place is
 	// marked with a higher one.
 	Epoch uint64
-	// Epochs notes the epochs of the other nodes.
-	Epochs node.Epochs
+	// Lineage is that of the data, and Epochs notes the epoch of each; see
+	// node.Epochs.
+	Lineage string
+	Epochs  node.Epochs
 }
 
 // trustedNever is the TrustedFrom of a barred server.
@@ -60,11 +65,10 @@ func (m Marker) valid(id string, req node.Request) bool {
 }
 
 // setBack reports whether the clock was set back since the marker was written:
-// a whole quarantine from now is then enough. It is false after a membership
-// change: the quarantine then follows the former parameters, which may be
-// longer.
+// a whole quarantine from now is then enough. After a membership change it may be
+// longer than the marker's parameters require.
 func (m Marker) setBack(now time.Time) bool {
-	return m.Reason != node.ReasonMembership && m.TrustedFrom.Sub(now) > m.Guard.Quarantine
+	return m.TrustedFrom.Sub(now) > max(m.Lasts, m.Guard.Quarantine)
 }
 
 // changing reports whether the server is quarantined after a membership change.
@@ -121,7 +125,8 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 // mark reads or writes the marker, as an OpMark asks.
 func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 	g, m := *req.Guard, s.Marker
-	g.Off = false
+	// What it was barred from stays known, so that the same change can be run again.
+	g.Off, g.Told, g.From = false, req.Mark == node.MarkTell, m.Guard.From
 	if !req.Until.IsZero() && now.After(req.Until) {
 		return m.reply(now, node.Stale)
 	}
@@ -133,16 +138,19 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 		// After a membership change the quarantine may be longer than the
 		// marker's parameters require, and holds for all clients.
 		if m.changing(now) {
-			changed, left = node.ReasonMembership, max(left, wholeMS(m.TrustedFrom.Sub(now)))
+			changed, left = node.ReasonMembership, max(left, min(m.Lasts, wholeMS(m.TrustedFrom.Sub(now))))
 		}
 	}
 	g.Generation = max(g.Generation, 1)
 	if m.written() && m.Guard.Membership == g.Membership {
 		g.Generation = max(g.Generation, m.Guard.Generation)
 	}
-	epoch, epochs := max(m.Epoch, req.Epoch), m.Epochs.Merge(req.Epochs)
+	epoch, epochs, lineage := max(m.Epoch, req.Epoch), req.Epochs, cmp.Or(req.Lineage, m.Lineage, "00000000")
+	if m.written() && m.Guard.Membership == g.Membership && !m.former(req.Guard) {
+		epochs = m.Epochs.Merge(epochs) // else the notes are of a former membership
+	}
 	write := func(trusted time.Time, reason string) node.Reply {
-		s.Marker = Marker{ID: s.ID, Guard: g, TrustedFrom: trusted, Reason: reason, Epoch: epoch + 1, Epochs: epochs}
+		s.Marker = Marker{ID: s.ID, Guard: g, TrustedFrom: trusted, Lasts: trusted.Sub(now), Reason: reason, Epoch: epoch + 1, Lineage: lineage, Epochs: epochs}
 		return s.Marker.trust(now)
 	}
 	quarantine := now.Add(left)
@@ -153,15 +161,22 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 	}
 	switch {
 	case req.Mark == node.MarkBar && !m.valid(s.ID, req):
-		// It keeps the former parameters.
+		// It keeps the former parameters. One that was only told is from nowhere.
 		barred := g
 		if m.written() {
 			barred = m.Guard
 		}
+		if m.written() && !m.Guard.Barred() {
+			barred.From = ""
+			if !m.Guard.Told {
+				barred.From = m.Guard.Nodes
+			}
+		}
+		barred.Told = false
 		barred.Membership, barred.Nodes, barred.Quarantine, barred.Generation = node.BarredMembership, g.Nodes, left, g.Generation
-		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Epochs: epochs}
+		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Lineage: lineage, Epochs: epochs}
 		return s.Marker.reply(now, node.Misconfigured)
-	case req.Mark == node.MarkReplace && !m.valid(s.ID, req):
+	case (req.Mark == node.MarkReplace || req.Mark == node.MarkTell) && !m.valid(s.ID, req):
 		return write(quarantine, node.ReasonMembership)
 	case !m.written() && reads:
 		return m.reply(now, node.Absent)
@@ -172,6 +187,9 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 	case m.former(req.Guard) && reads:
 		return m.reply(now, node.Absent)
 	case m.former(req.Guard):
+		return write(quarantine, node.ReasonMembership)
+	case req.Mark == node.MarkWrite && m.Guard.Membership != g.Membership && m.Guard.Generation < req.Guard.Generation:
+		// Compared here, so that a request that comes late undoes no later change.
 		return write(quarantine, node.ReasonMembership)
 	case !m.Guard.Agrees(&g):
 		r := m.reply(now, node.Misconfigured)
@@ -195,7 +213,9 @@ func (m Marker) trust(now time.Time) node.Reply {
 		return m.reply(now, node.Granted)
 	}
 	r := m.reply(now, node.Quarantined)
-	r.Left = wholeMS(m.TrustedFrom.Sub(now))
+	if !m.setBack(now) { // otherwise it has to be marked again
+		r.Left = wholeMS(m.TrustedFrom.Sub(now))
+	}
 	return r
 }
 
@@ -204,7 +224,7 @@ func (m Marker) reply(now time.Time, status node.Status) node.Reply {
 	r := node.Reply{Status: status, Now: now}
 	if m.written() {
 		g := m.Guard
-		r.Guard, r.Value, r.Epoch, r.Epochs = &g, m.Reason, m.Epoch, m.Epochs
+		r.Guard, r.Value, r.Epoch, r.Lineage, r.Epochs = &g, m.Reason, m.Epoch, m.Lineage, m.Epochs
 		if m.Reason != node.ReasonFresh {
 			r.TrustedFrom = m.TrustedFrom
 		}

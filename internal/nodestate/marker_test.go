@@ -17,13 +17,14 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	earlier.Generation, earlier.MaxTTL = 3, time.Minute
 	const known, epoch = 5, 7 // what the client knows, and what the marker has
 	mark := func(id string, g node.Guard, from time.Duration, reason string) Marker {
-		return Marker{ID: id, Guard: g, TrustedFrom: now.Add(from), Reason: reason, Epoch: epoch, Epochs: "0a0a0a0a:2,0b0b0b0b:2"}
+		return Marker{ID: id, Guard: g, TrustedFrom: now.Add(from), Lasts: max(0, from), Reason: reason, Epoch: epoch, Lineage: "0d0d0d0d", Epochs: "0a0a0a0a:2,0b0b0b0b:2"}
 	}
-	after := func(m Marker, epoch uint64) Marker { m.Epoch, m.Epochs = epoch, "0a0a0a0a:3,0b0b0b0b:2"; return m }
-	anew := func(m Marker) Marker { m.Epoch, m.Epochs = known+1, "0a0a0a0a:3"; return m }
+	noted := func(m Marker) Marker { m.Epochs = "0a0a0a0a:3,0b0b0b0b:2"; return m }
+	after := func(m Marker, epoch uint64) Marker { m.Epoch, m.Lineage = epoch, "0c0c0c0c"; return noted(m) }
+	over := func(m Marker, epoch uint64) Marker { m = after(m, epoch); m.Epochs = "0a0a0a0a:3"; return m }
 	barred := func(g node.Guard) Marker {
-		g.Membership, g.Nodes, g.Generation = node.BarredMembership, mine.Nodes, mine.Generation
-		return Marker{ID: "now", Guard: g, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Epochs: "0a0a0a0a:3,0b0b0b0b:2"}
+		g.Membership, g.From, g.Nodes, g.Generation = node.BarredMembership, g.Nodes, mine.Nodes, mine.Generation
+		return Marker{ID: "now", Guard: g, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Lineage: "0c0c0c0c", Epochs: "0a0a0a0a:3"}
 	}
 	none, trusted := Marker{}, mark("now", mine, -time.Hour, node.ReasonNew)
 	waiting := mark("now", mine, time.Second, node.ReasonNew)
@@ -31,7 +32,16 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	others := mark("now", other, -time.Hour, node.ReasonNew)
 	replaced := mark("before", mine, longer, node.ReasonMembership)
 	setBack := mark("now", mine, time.Hour, node.ReasonNew)
+	setBack.Lasts = quarantine
+	changedBack := mark("now", mine, time.Hour, node.ReasonMembership)
+	changedBack.Lasts = longer
 	missed := mark("now", earlier, -time.Hour, node.ReasonNew)
+	lower := others
+	lower.Guard.Generation = mine.Generation - 1
+	told, from := other, mine
+	told.Told, from.From = true, other.Nodes
+	nowhere := barred(other)
+	nowhere.Guard.From = ""
 	failedBack := trusted
 	failedBack.Epoch = known - 1
 	for _, c := range []struct {
@@ -43,20 +53,24 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	}{
 		{"none, read", none, node.MarkRead, node.Absent, none},
 		{"none, noted", none, node.MarkNote, node.Absent, none},
-		{"none, written", none, node.MarkWrite, node.Quarantined, anew(mark("now", mine, quarantine, node.ReasonNew))},
-		{"none, fresh", none, node.MarkFresh, node.Granted, anew(mark("now", mine, 0, node.ReasonFresh))},
-		{"none, replaced", none, node.MarkReplace, node.Quarantined, anew(mark("now", mine, quarantine, node.ReasonMembership))},
-		{"none, barred", none, node.MarkBar, node.Misconfigured, func() Marker { m := barred(mine); m.Epoch, m.Epochs = known, "0a0a0a0a:3"; return m }()},
+		{"none, written", none, node.MarkWrite, node.Quarantined, over(mark("now", mine, quarantine, node.ReasonNew), known+1)},
+		{"none, fresh", none, node.MarkFresh, node.Granted, over(mark("now", mine, 0, node.ReasonFresh), known+1)},
+		{"none, replaced", none, node.MarkReplace, node.Quarantined, over(mark("now", mine, quarantine, node.ReasonMembership), known+1)},
+		{"none, barred", none, node.MarkBar, node.Misconfigured, func() Marker {
+			m := barred(mine)
+			m.Epoch, m.Guard.From = known, ""
+			return m
+		}()},
 
 		{"trusted, read", trusted, node.MarkRead, node.Granted, trusted},
-		{"trusted, noted", trusted, node.MarkNote, node.Granted, after(trusted, epoch)},
+		{"trusted, noted", trusted, node.MarkNote, node.Granted, noted(trusted)},
 		{"trusted, written", trusted, node.MarkWrite, node.Granted, trusted},
 		{"trusted, fresh", trusted, node.MarkFresh, node.Granted, trusted},
 		{"trusted, replaced", trusted, node.MarkReplace, node.Granted, trusted},
 		{"trusted, barred", trusted, node.MarkBar, node.Granted, trusted},
 
 		{"quarantined, read", waiting, node.MarkRead, node.Quarantined, waiting},
-		{"quarantined, noted", waiting, node.MarkNote, node.Quarantined, after(waiting, epoch)},
+		{"quarantined, noted", waiting, node.MarkNote, node.Quarantined, noted(waiting)},
 		{"quarantined, written", waiting, node.MarkWrite, node.Quarantined, waiting},
 		{"quarantined, fresh", waiting, node.MarkFresh, node.Granted, after(mark("now", mine, 0, node.ReasonFresh), epoch+1)},
 		{"quarantined, barred", waiting, node.MarkBar, node.Quarantined, waiting},
@@ -65,39 +79,49 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 		{"restarted, read", before, node.MarkRead, node.Absent, before},
 		{"restarted, written", before, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), epoch+1)},
 		{"restarted, fresh", before, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), epoch+1)},
-		{"restarted, barred", before, node.MarkBar, node.Misconfigured, barred(mine)},
+		{"restarted, barred", before, node.MarkBar, node.Misconfigured, noted(barred(mine))},
 		{"restarted after a change, written", replaced, node.MarkWrite, node.Quarantined, after(mark("now", mine, longer, node.ReasonMembership), epoch+1)},
 
 		{"restarted soon after a change, written", mark("before", mine, time.Second, node.ReasonMembership), node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
 
 		{"failed back, read", failedBack, node.MarkRead, node.Absent, failedBack},
-		{"failed back, noted", failedBack, node.MarkNote, node.Absent, after(failedBack, known-1)},
+		{"failed back, noted", failedBack, node.MarkNote, node.Absent, noted(failedBack)},
 		{"failed back, written", failedBack, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), known+1)},
 		{"failed back, fresh", failedBack, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), known+1)},
 
 		{"missed a change, read", missed, node.MarkRead, node.Absent, missed},
-		{"missed a change, written", missed, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
-		{"missed a change, fresh", missed, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
-		{"missed a change, replaced", missed, node.MarkReplace, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
+		{"missed a change, written", missed, node.MarkWrite, node.Quarantined, over(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
+		{"missed a change, fresh", missed, node.MarkFresh, node.Quarantined, over(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
+		{"missed a change, replaced", missed, node.MarkReplace, node.Quarantined, over(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
 		{"missed a change, barred", missed, node.MarkBar, node.Misconfigured, barred(earlier)},
 
 		{"another's, read", others, node.MarkRead, node.Misconfigured, others},
 		{"another's, noted", others, node.MarkNote, node.Misconfigured, others},
 		{"another's, written", others, node.MarkWrite, node.Misconfigured, others},
+		{"another's of a lower generation, written", lower, node.MarkWrite, node.Quarantined, over(mark("now", mine, longer, node.ReasonMembership), epoch+1)},
+		{"another's of a lower generation, fresh", lower, node.MarkFresh, node.Misconfigured, lower},
 		{"another's, fresh", others, node.MarkFresh, node.Misconfigured, others},
-		{"another's, replaced", others, node.MarkReplace, node.Quarantined, after(mark("now", mine, longer, node.ReasonMembership), epoch+1)},
+		{"another's, replaced", others, node.MarkReplace, node.Quarantined, over(mark("now", mine, longer, node.ReasonMembership), epoch+1)},
 		{"another's, barred", others, node.MarkBar, node.Misconfigured, barred(other)},
 
 		{"barred, read", barred(other), node.MarkRead, node.Misconfigured, barred(other)},
 		{"barred, written", barred(other), node.MarkWrite, node.Misconfigured, barred(other)},
-		{"barred, replaced", barred(other), node.MarkReplace, node.Quarantined, after(mark("now", mine, longer, node.ReasonMembership), epoch+1)},
+		{"barred, barred", barred(other), node.MarkBar, node.Misconfigured, barred(other)},
+		{"barred, replaced", barred(other), node.MarkReplace, node.Quarantined, over(mark("now", from, longer, node.ReasonMembership), epoch+1)},
+		{"told, barred", mark("now", told, -time.Hour, node.ReasonMembership), node.MarkBar, node.Misconfigured, nowhere},
+		{"barred, told", nowhere, node.MarkTell, node.Quarantined, func() Marker {
+			m := over(mark("now", mine, longer, node.ReasonMembership), epoch+1)
+			m.Guard.Told = true
+			return m
+		}()},
 
 		{"set back, read", setBack, node.MarkRead, node.Quarantined, setBack},
 		{"set back, written", setBack, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonNew), epoch+1)},
+		{"set back after a change, written", changedBack, node.MarkWrite, node.Quarantined, after(mark("now", mine, longer, node.ReasonMembership), epoch+1)},
 	} {
 		s := Server{ID: "now", Marker: c.marker}
 		guard := mine
-		req := node.Request{Op: node.OpMark, Mark: c.mark, Guard: &guard, Until: now.Add(-1), Epoch: known, Epochs: "0a0a0a0a:3"}
+		req := node.Request{Op: node.OpMark, Mark: c.mark, Guard: &guard, Until: now.Add(-1), Epoch: known, Lineage: "0c0c0c0c", Epochs: "0a0a0a0a:3"}
 		if r, _ := s.Apply(now, req); r.Status != node.Stale || s.Marker != c.marker {
 			t.Errorf("%s, too late: %v, and the marker is %+v", c.what, r.Status, s.Marker)
 		}

@@ -116,8 +116,8 @@ func (c *codec) seen(t *time.Time) {
 			left++
 		}
 		var old bool
-		if s, old = StampOf(*t); !old {
-			s = Stamp{Number: c.sight.New(*t)}
+		if s, old = StampOf(*t); !old || s.Number == 0 {
+			s.Number = c.sight.New(*t)
 		}
 	}
 	if number(c, &s.Number); s.Number == 0 {
@@ -153,9 +153,15 @@ func (e *Entry) LeaveForHolders(timer string, now time.Time) (d time.Duration) {
 	return d
 }
 
-// LeaveForHead does so for the place of the first waiter.
+// LeaveForHead does so for the place of the first waiter, also if this request has set
+// its time: a caller that does not come back leaves no other request that could. The
+// stamp then gets its number when it is written.
 func (e *Entry) LeaveForHead(timer string, now time.Time) time.Duration {
-	return leave(&e.Queue.Lapses, timer, now)
+	t := &e.Queue.Lapses
+	if _, old := StampOf(*t); !old && !t.IsZero() {
+		*t = Stamp{}.in(*t)
+	}
+	return leave(t, timer, now)
 }
 
 // LeaveForRecords does so for the records, if there are so many that have no
@@ -190,7 +196,7 @@ func (e *Entry) Waits(value string) bool { return e.Queue.rank(value) > 0 }
 
 // FenceOnly reports whether the fence is all that is stored.
 func (e *Entry) FenceOnly() bool {
-	return e.Fence != 0 && !e.held() && len(e.Ended) == 0 && e.Queue.empty() && e.Records.empty()
+	return e.Fence != 0 && e.Break == 0 && !e.held() && len(e.Ended) == 0 && e.Queue.empty() && e.Records.empty()
 }
 
 // Limit limits what ends only if somebody counts for as long: a process that lives

@@ -195,6 +195,8 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 	case !fits:
 		return node.Held
 	case own >= 0: // it has another slot, and is moved
+	case req.Token < e.Break: // an equal one may be that of the next holder
+		return node.Stale
 	case e.ended(req.Value), !req.Until.IsZero() && s.now.After(req.Until):
 		return node.Stale
 	}
@@ -270,8 +272,13 @@ func (e *Entry) breakUp(req node.Request, s *serving) node.Status {
 	case e.judge(req, s.now) == node.Ahead:
 		return node.Ahead
 	}
-	if e.held() && req.Token != 0 {
-		e.Broken = req.Token
+	if req.Token != 0 {
+		// Also if the name is free: its holder on other nodes would have it
+		// repaired here before the break reaches them.
+		e.Break, e.BreakUntil = req.Token, later(e.BreakUntil, s.now.Add(req.Retention))
+		if e.held() {
+			e.Broken = req.Token
+		}
 	}
 	e.Holders = nil
 	e.raise(req, true, s.now)

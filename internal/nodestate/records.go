@@ -18,6 +18,8 @@ type Records struct {
 	// Begun is when the memory began, and Until when it is forgotten. Since is
 	// from when on the records are complete.
 	Begun, Since, Until time.Time
+	// Retention is the longest of the requests.
+	Retention time.Duration
 	// Server is the server whose memory it is; empty if that is not known.
 	Server string
 	// Whole says that records which others had before Begun were copied, or
@@ -119,9 +121,9 @@ func (e *Entry) records(req node.Request, now time.Time, o origin) node.Reply {
 		}
 	}
 	r.Until = later(r.Until, now.Add(req.Retention))
-	long := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) >= req.Retention }
+	r.Retention = max(r.Retention, req.Retention)
 	reply.Memory = &node.Memory{
-		Begun: r.Begun, Since: r.Since, Whole: r.Whole, Kept: r.Whole || long(r.Begun) || long(o.marked),
+		Begun: r.Begun, Since: r.Since, Whole: r.Whole, Retention: r.Retention,
 		Marked: o.marked, New: o.new, Count: len(r.Completed), Records: page,
 	}
 	return reply

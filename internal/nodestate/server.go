@@ -77,7 +77,7 @@ func (s *Server) ApplyTo(e *Entry, now time.Time, req node.Request) (node.Reply,
 	if req.Guard != nil && !req.Guard.Off && reply.Status == node.Granted {
 		switch {
 		case req.Op == node.OpAcquire:
-			reply.Server, reply.Epoch, reply.Epochs = s.ID, s.Marker.Epoch, s.Marker.Epochs
+			reply.Server, reply.Epoch, reply.Lineage, reply.Epochs = s.ID, s.Marker.Epoch, s.Marker.Lineage, s.Marker.Epochs
 		case req.Op == node.OpExtend && (!s.Marker.by(s.ID) || s.Marker.Epoch < req.Epoch):
 			reply.Value = node.ReasonRemark
 		}

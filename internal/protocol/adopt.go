@@ -6,18 +6,23 @@ import "github.com/redlatch/redlatch/node"
 // markers, and which markers have to be renewed because of them.
 
 // Fixed says which parameters the caller set, so that they are not adopted.
-type Fixed struct{ MaxTTL, Window, Replicas, Lag bool }
+type Fixed struct{ MaxTTL, Replicas bool }
 
 // Adopted returns mine with the parameters and the generation of a marker of the
 // same membership, if they differ and the caller did not set them. A marker of a
-// lower generation says nothing.
+// lower generation says nothing. One of the same generation with shorter parameters
+// was written after all nodes had lost theirs, by a client that did not know them: a
+// lock may be held for as long as they allowed.
 func Adopted(mine, theirs node.Guard, fixed Fixed) (node.Guard, bool) {
+	theirs = theirs.Shared()
 	theirs.Nodes, theirs.Off = mine.Nodes, mine.Off
 	switch {
 	case mine.Off, theirs == mine, theirs.Membership != mine.Membership, theirs.Generation < mine.Generation:
 		return mine, false
-	case fixed.MaxTTL && theirs.MaxTTL != mine.MaxTTL, fixed.Window && theirs.Window != mine.Window,
-		fixed.Replicas && theirs.Replicas != mine.Replicas, fixed.Lag && theirs.ReplicaLag != mine.ReplicaLag:
+	case fixed.MaxTTL && theirs.MaxTTL != mine.MaxTTL, fixed.Replicas && theirs.Replicas != mine.Replicas:
+		return mine, false
+	case theirs.Generation == mine.Generation && (theirs.MaxTTL < mine.MaxTTL || theirs.Window < mine.Window ||
+		theirs.Replicas < mine.Replicas || theirs.ReplicaLag < mine.ReplicaLag):
 		return mine, false
 	case theirs.MaxTTL < MinTTL, theirs.MaxTTL > MaxMaxTTL, (theirs.Replicas > 0) != (theirs.ReplicaLag > 0),
 		theirs.Quarantine < Quarantine(theirs.MaxTTL, theirs.Window, theirs.ReplicaLag):
@@ -43,8 +48,7 @@ func AdoptedFrom(mine node.Guard, theirs []node.Guard, fixed Fixed) node.Guard {
 func AgreedMarker(markers []node.Guard, n int) (node.Guard, bool) {
 	votes := map[node.Guard]int{}
 	for _, m := range markers {
-		key := m
-		key.Nodes = "" // the membership as text; only its id is compared
+		key := m.Shared()
 		if votes[key]++; votes[key] >= Quorum(n) {
 			return m, true
 		}
@@ -56,15 +60,12 @@ func AgreedMarker(markers []node.Guard, n int) (node.Guard, bool) {
 // the caller did not set them. It takes the longest values.
 func Following(mine, former node.Guard, fixed Fixed) node.Guard {
 	if !fixed.MaxTTL {
-		mine.MaxTTL = max(mine.MaxTTL, former.MaxTTL)
-	}
-	if !fixed.Window {
-		mine.Window = max(mine.Window, former.Window)
+		mine.MaxTTL, mine.Window = max(mine.MaxTTL, former.MaxTTL), max(mine.Window, former.Window)
 	}
 	if !fixed.Replicas {
 		mine.Replicas = max(mine.Replicas, former.Replicas)
 	}
-	if !fixed.Lag && mine.Replicas > 0 {
+	if mine.Replicas > 0 {
 		mine.ReplicaLag = max(mine.ReplicaLag, former.ReplicaLag)
 	}
 	mine.Quarantine = Quarantine(mine.MaxTTL, mine.Window, mine.ReplicaLag)

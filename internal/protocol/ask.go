@@ -90,7 +90,7 @@ func (c *Claim) settleAcquire(v View, out []Effect) []Effect {
 		return c.roundFailed(v, out)
 	case c.proposals == maxProposals:
 		return c.roundFailed(v, out)
-	case c.proposals == 1 && c.cfg.Tries != 1 && c.brokenRound(t):
+	case c.proposals == 1 && !c.cfg.NoWait && c.brokenRound(t):
 		// A broken connection is noticed only when it is next used. The second
 		// try uses new ones; for the same value it does no harm. Without it, a
 		// caller that seldom asks might find nothing but broken connections.
@@ -119,7 +119,7 @@ func (c *Claim) proposeAgain(v View, out []Effect) []Effect {
 		return c.nextProposal(v, out)
 	}
 	if c.wantsHigherToken() {
-		if floor, ok := c.floorAfter(v.Time().Add(v.Offset())); ok {
+		if floor, ok := c.floorAfter(clockOf(v)); ok {
 			c.floor = floor
 			return c.nextProposal(v, out)
 		}

@@ -44,7 +44,7 @@ func (c *Claim) Canonical() Claim {
 	}
 	switch c.state {
 	case Asking, Adopting, Marking, Waiting, Yielding, Attaching:
-		if c.cfg.Tries == 1 {
+		if c.cfg.NoWait {
 			n.wait = waiting{rounds: c.wait.rounds, queued: c.wait.queued, ticket: c.wait.ticket}
 			for i := range n.nodes {
 				m := &n.nodes[i]
@@ -72,8 +72,9 @@ func (c *Claim) Canonical() Claim {
 		}
 		for i := range n.nodes {
 			m := &n.nodes[i]
+			rival := m.said(node.Held) && m.lease // settleExtend reads it
 			m.forgetWaiting()
-			m.fence, m.misfit, m.remark = 0, Fits, false
+			m.fence, m.misfit, m.remark, m.lease = 0, Fits, false, rival
 			if m.got != Replied {
 				m.status = 0
 			}
@@ -97,7 +98,7 @@ func (c *Claim) Canonical() Claim {
 			n.round = Round{sent: c.round.sent, limit: c.round.limit, until: c.round.until}
 		}
 		n.pass = passing{}
-		n.lease = lease{keep: c.lease.keep, repaired: c.lease.repaired}
+		n.lease = lease{keep: c.lease.keep, repaired: c.lease.repaired, elsewhere: c.lease.elsewhere}
 		if c.lease.cause == WasDetached {
 			n.lease.cause = WasDetached
 		}
@@ -147,7 +148,7 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 	e.times(c.lease.acquired, c.lease.deadline, c.lease.extendAt)
 	e.whens(c.round.until, c.lease.keep)
 	e.add(int64(c.lease.cause))
-	e.bits(c.lease.repaired)
+	e.bits(c.lease.repaired, c.lease.elsewhere)
 	if p := c.pass; p != (passing{}) {
 		e.add(1, int64(p.waiters), int64(p.passes), int64(p.reserve), int64(p.size), e.clock(p.before), e.clock(p.lowest))
 		e.bits(p.wanted, p.barred)
@@ -174,7 +175,6 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 	}
 	if y := c.yield; y != (yielding{}) {
 		e.add(1, int64(y.op), int64(y.tries), int64(y.holder))
-		e.bits(y.abandoned)
 		e.seqs(y.seq)
 		e.tokens(y.floor)
 		e.times(y.until)

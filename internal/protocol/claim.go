@@ -80,8 +80,8 @@ type Config struct {
 	RetryDelay time.Duration
 
 	// The caller's limits.
-	Tries int
-	Until When // when the wait is over
+	NoWait bool // the nodes are asked once
+	Until  When // when the wait is over
 	// QuarantineWait is how long a wait for nodes to leave quarantine does not
 	// count.
 	QuarantineWait time.Duration

@@ -119,7 +119,8 @@
 //     executes in order, by the release of the lease (release); an answer to what
 //     was sent again is undone even so (undoLate).
 //  5. A release makes every earlier request of the claim stale: its token is no
-//     lower than any proposal, or yield, that may be in flight (releaseRequest).
+//     lower than any proposal that may be in flight (releaseRequest). A yield that
+//     comes later finds nothing to free.
 //  6. A value that has been asked to be freed at a node, with an uncertain
 //     outcome, is not built on: stepYielding and onYieldReply replace it.
 //  7. A deadline never moves back, and moves only when a majority has confirmed:

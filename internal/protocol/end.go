@@ -11,19 +11,23 @@ import "github.com/redlatch/redlatch/node"
 // that it makes all of them stale: before the client knows how far its clock is
 // off, proposals may be above the one that is granted in the end. Proposals so
 // far off that no node would grant them do not count, because no node would let
-// them raise its fence.
+// them raise its fence. A yield does not count either: after the release it finds
+// nothing to free, and changes nothing.
 func (c *Claim) releaseRequest(v View) node.Request {
 	req := c.request(node.OpRelease)
 	if c.inFlight > 0 || c.unsure != 0 {
 		req.Token = max(req.Token, c.earlier.upTo(c.plausible(v)))
 	}
-	if c.yield.abandoned && c.above <= c.plausible(v) {
-		// A yield in flight would queue the value once more.
-		req.Token = max(req.Token, c.above)
-	}
 	req.Keep = c.keepLeft(v)
 	if c.lease.repaired {
 		req.NoRepair = c.cfg.Limit
+	}
+	if c.lease.elsewhere {
+		// The other process may still extend it where the release has not come yet,
+		// and would get back the nodes where it has. So no node repairs it until the
+		// release was sent for the last time, and what was sent because of an
+		// extension before that is too late.
+		req.NoRepair = req.TTL + 4*c.cfg.Limit + 2*c.cfg.Window
 	}
 	return req
 }
@@ -46,7 +50,6 @@ func (c *Claim) releaseAt(v View, i int) node.Request {
 // that is sent now might arrive before the request that it has to undo. A node
 // that refused has nothing, and is sent nothing.
 func (c *Claim) drop(v View, out []Effect) []Effect {
-	c.yield.abandoned = c.state == Yielding
 	c.state = Ending
 	out = c.unlisten(out)
 	anything := false

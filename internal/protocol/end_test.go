@@ -15,7 +15,7 @@ import (
 // would report it lost.
 func TestUndoDoesNotOvertakeTheRelease(t *testing.T) {
 	c := &crowd{}
-	holder, one := c.join(0, 0), c.join(0, 0)
+	holder, one := c.join(0, false), c.join(0, false)
 	holder.does(protocol.Event{Kind: protocol.Begin})
 	for i := range 3 {
 		holder.deliver(i)
@@ -76,7 +76,7 @@ func TestUndoDoesNotOvertakeTheRelease(t *testing.T) {
 // request to the third is in flight.
 func holdsWithoutTheThird(t *testing.T, c *crowd) *contender {
 	t.Helper()
-	one := c.join(0, 0)
+	one := c.join(0, false)
 	one.does(protocol.Event{Kind: protocol.Begin})
 	one.deliver(0)
 	one.deliver(1)
@@ -146,7 +146,7 @@ func TestRequestThatWasSentAgainBehindTheReleaseIsUndone(t *testing.T) {
 		}
 		one.deliver(2)
 		c.now = clock
-		other := c.join(0, 0)
+		other := c.join(0, false)
 		if queued {
 			c.now += time.Millisecond
 			other.does(protocol.Event{Kind: protocol.Begin})
@@ -185,7 +185,7 @@ func TestRequestThatComesAfterTheReleaseIsUndone(t *testing.T) {
 			c.nodes[i].Apply(epoch, node.Request{Op: node.OpRelease, Name: "job", Value: "x",
 				Token: node.Token(epoch.Add(5 * time.Second).UnixMicro()), Window: 10 * time.Second, Retention: time.Hour})
 		}
-		one := c.join(0, 0)
+		one := c.join(0, false)
 		one.does(protocol.Event{Kind: protocol.Begin})
 		var late protocol.Effect
 		if granted {
@@ -215,5 +215,122 @@ func TestRequestThatComesAfterTheReleaseIsUndone(t *testing.T) {
 		one.does(e)
 		one.undo()
 		c.wantNothing(t, 2)
+	}
+}
+
+// TestReleaseOvertakesWhatWillNeverBeAnswered has the connection to a node break
+// with a request in flight. The clock was ahead, and the token that wins is lower.
+// The request is executed after the release.
+func TestReleaseOvertakesWhatWillNeverBeAnswered(t *testing.T) {
+	c := &crowd{}
+	one := c.join(0, false)
+	low := node.Token(epoch.UnixMicro())
+	one.tokens = []node.Token{low + 4_000_000, low}
+	one.does(protocol.Event{Kind: protocol.Begin})
+	first := [3]protocol.Effect{one.take(0), one.take(1), one.take(2)}
+	late := first[2]
+	for _, i := range []int{2, 1, 0} {
+		fault := protocol.Unsent
+		if i == late.Node {
+			fault = protocol.Broken
+		}
+		one.does(protocol.Event{Kind: protocol.Answer, Node: i, Seq: first[i].Seq, Op: node.OpAcquire, Token: first[i].Request.Token, Fault: fault})
+	}
+	for range 2 { // it is acquired, and released
+		for i := range 3 {
+			one.deliver(i)
+		}
+		if one.claim.State() == protocol.Held {
+			one.does(protocol.Event{Kind: protocol.Release})
+		}
+	}
+	if one.claim.State() != protocol.Gone || late.Request.Token <= one.claim.Token() {
+		t.Fatalf("the claim is %v, its token is %d, and the late one %d: this test shows nothing", one.claim.State(), one.claim.Token(), late.Request.Token)
+	}
+	one.execute(late)
+	c.wantNothing(t, 2)
+}
+
+// TestReleaseForbidsTheRepairThatMayBeInFlight releases a lease whose repair, or a
+// copy of it, is in flight to the third node. It arrives as late as a repair may be
+// executed.
+func TestReleaseForbidsTheRepairThatMayBeInFlight(t *testing.T) {
+	release := protocol.Event{Kind: protocol.Release}
+	for name, end := range map[string]func(c *crowd, one *contender, late protocol.Effect) *contender{
+		"by its holder, and what comes is a copy": func(_ *crowd, one *contender, late protocol.Effect) *contender {
+			one.does(one.execute(late))
+			one.does(release)
+			return one
+		},
+		"by the handle, in another process": func(c *crowd, one *contender, _ protocol.Effect) *contender {
+			other := c.elsewhere(one)
+			other.does(release)
+			return other
+		},
+		"by the handle, in a process for which the third node is suspect": func(c *crowd, one *contender, _ protocol.Effect) *contender {
+			other := c.elsewhere(one)
+			other.suspects = protocol.Of(2)
+			other.does(release)
+			return other
+		},
+		"by another process that attached it": func(c *crowd, one *contender, _ protocol.Effect) *contender {
+			other := c.elsewhere(one)
+			other.does(protocol.Event{Kind: protocol.Attach})
+			other.deliver(0)
+			other.deliver(1)
+			other.take(2) // it would be repaired once more
+			other.does(release)
+			return other
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &crowd{}
+			one := holdsWithoutTheThird(t, c)
+			one.does(protocol.Event{Kind: protocol.Answer, Node: 2, Seq: one.take(2).Seq, Op: node.OpAcquire, Fault: protocol.Unsent})
+			one.does(protocol.Event{Kind: protocol.Extend})
+			for i := range 3 {
+				one.deliver(i)
+			}
+			late := one.take(2)
+			if late.Request.Op != node.OpRepair {
+				t.Fatalf("a node that lacks the lease is sent %v, want a repair", late.Request.Op)
+			}
+			by := end(c, one, late)
+			for len(by.asked) > 0 {
+				by.deliver(by.asked[0].Node)
+			}
+			by.undo()
+			c.now += by.claim.Config().Limit - time.Millisecond
+			one.execute(late)
+			c.wantNothing(t, 2)
+		})
+	}
+}
+
+// elsewhere returns a contender that has the handle of another's lease.
+func (c *crowd) elsewhere(one *contender) *contender {
+	other := c.join(0, false)
+	other.claim = protocol.HeldElsewhere(*one.claim.Config(), one.claim.Value(), one.claim.Token())
+	return other
+}
+
+// TestReleaseKeepsALateRequestOutOfTheQueue has a request come after the release of
+// its claim, as late as a node would queue it: its token was almost a window ahead
+// of the node's clock at the release, and is almost a window behind it now.
+func TestReleaseKeepsALateRequestOutOfTheQueue(t *testing.T) {
+	const almost = 9 * time.Second // the window is 10 s
+	c := &crowd{}
+	one := holdsWithoutTheThird(t, c)
+	late := one.take(2)
+	one.does(protocol.Event{Kind: protocol.Answer, Node: 2, Seq: late.Seq, Op: node.OpAcquire, Token: late.Request.Token, Fault: protocol.Broken})
+	one.does(protocol.Event{Kind: protocol.Release})
+	c.now = -almost // of the node
+	one.deliver(2)
+	c.now = almost
+	other := c.join(0, false)
+	other.does(protocol.Event{Kind: protocol.Begin})
+	other.granted(t, 2)
+	if e := one.execute(late); e.Reply.Status != node.Held || e.Reply.Rank != 0 {
+		t.Errorf("the late request is %v, place %d; want it held by another, and no place", e.Reply.Status, e.Reply.Rank)
 	}
 }

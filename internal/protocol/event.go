@@ -189,6 +189,9 @@ type View interface {
 	Offset() time.Duration
 	// ClockKnown reports whether any node has shown its clock, or a quorum has none.
 	ClockKnown() bool
+	// NoClocks reports whether a quorum of nodes has no clock, and none has shown
+	// one. Then no token is ahead of any.
+	NoClocks() bool
 	// Token returns the token to propose: at least floor, near the nodes' time,
 	// and above what the client has sent before.
 	Token(floor node.Token) node.Token

@@ -42,7 +42,9 @@ type lease struct {
 	extendAt Instant // when it has to be extended; the deadline if it is not extended
 	cause    Cause
 	repaired bool // a repair was sent: it may be in flight, or a copy of it
-	keep     When // until when the lock stays taken, even if it is released
+	// elsewhere says that it came from another process, which may extend it too.
+	elsewhere bool
+	keep      When // until when the lock stays taken, even if it is released
 }
 
 // Acquired returns when the lease was acquired.
@@ -63,7 +65,7 @@ func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
 	c.takeSlot()
 	c.state = Held
 	c.verdict = NoVerdict
-	c.lease = lease{acquired: v.Now(), repaired: c.lease.repaired}
+	c.lease = lease{acquired: v.Now(), repaired: c.lease.repaired, elsewhere: c.lease.elsewhere}
 	c.startKeep(v)
 	c.moveDeadline(start + Validity(c.cfg.TTL, 0))
 	// The first extension comes earlier by a small random time, so that leases
@@ -88,7 +90,7 @@ func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
 // takeOver prepares a lease that another process acquired.
 func (c *Claim) takeOver(v View) {
 	c.startKeep(v)
-	c.lease.repaired = true // maybe, by that process
+	c.lease.repaired, c.lease.elsewhere = true, true // repaired perhaps, by that process
 }
 
 // startKeep sets until when the lock stays taken.
@@ -163,6 +165,9 @@ func (c *Claim) settleExtend(v View, out []Effect) []Effect {
 			c.moveDeadline(to)
 		}
 		c.schedule(c.round.Start)
+		for i := range c.cfg.Nodes {
+			c.repairSoon(v, c.nodes[i].said(node.Held) && c.nodes[i].lease)
+		}
 		if c.round.share != c.share {
 			return c.extend(v, out) // it was downgraded meanwhile
 		}
@@ -181,10 +186,20 @@ func (c *Claim) settleExtend(v View, out []Effect) []Effect {
 // extendedLate handles an answer that came after a quorum had extended.
 func (c *Claim) extendedLate(v View, e *Event, out []Effect) []Effect {
 	c.see(e)
-	if !c.round.Won || v.Now() >= c.lease.deadline {
+	if !c.round.Won {
 		return out
 	}
+	c.repairSoon(v, c.nodes[e.Node].said(node.Held) && c.nodes[e.Node].lease)
 	return c.repair(v, e.Node, out)
+}
+
+// repairSoon has a lease extended soon if a node has it for a rival, who gives up
+// there when it sees that a quorum has it for us. The node can be repaired then. A
+// third of the time to live later another rival may be in the way.
+func (c *Claim) repairSoon(v View, rival bool) {
+	if at := v.Now() + max(c.cfg.Patience, c.cfg.TTL/30, time.Millisecond); rival && at < c.lease.extendAt {
+		c.extendIn(at)
+	}
 }
 
 // repair gives the lock to a node that lacks it, in a round in which a quorum
@@ -198,8 +213,12 @@ func (c *Claim) repair(v View, i int, out []Effect) []Effect {
 	return c.sendRepair(v, i, m.now, out)
 }
 
-// sendRepair sends a repair to a node that answered at now, on its own clock.
+// sendRepair sends a repair to a node that answered at now, on its own clock. A
+// lease that is over, though the claim does not know it yet, is not repaired.
 func (c *Claim) sendRepair(v View, i int, now int64, out []Effect) []Effect {
+	if v.Now() >= c.lease.deadline {
+		return out
+	}
 	c.note(Of(i))
 	c.lease.repaired = true
 	req := c.request(node.OpRepair)

@@ -14,7 +14,9 @@ import (
 // of a name
 //   - if its memory of the name is whole: it took over the records of n-q+1 nodes
 //     that had kept theirs, under the lock, and has lost nothing since;
-//   - or if it has lost nothing for longer than records are kept;
+//   - or if it has lost nothing for longer than records are kept, by any caller:
+//     the longest retention counts that a node which answers knows of. A node
+//     that lost its data does not know it, so it does not judge by itself;
 //   - or if it is as old as the oldest node that answers: it began with the
 //     others, without data, and so had nothing to lose. If it is wrong that
 //     this node began with the others, then the oldest of a quorum lost its data
@@ -26,21 +28,37 @@ type Said struct {
 	Answered  bool
 	Completed bool          // it has the record
 	Used      bool          // it has some record of the name
-	Kept      bool          // by its own word, it has kept its records of the name
+	Whole     bool          // its memory of the name is whole
+	Lasted    time.Duration // how long it has lost nothing at least
+	Retention time.Duration // how long records of the name are kept, as far as it knows
 	Age       time.Duration // how long ago it was marked; 0 if that is not known
 	New       bool          // it had no data then
 }
 
 // SaidBy returns what a node said in reply to an OpCheck.
 func SaidBy(r node.Reply) Said {
-	s := Said{Answered: true, Completed: r.Status == node.Granted, Kept: true}
+	s := Said{Answered: true, Completed: r.Status == node.Granted, Whole: true}
 	if m := r.Memory; m != nil {
-		s.Used, s.Kept, s.New = m.Count > 0, m.Kept, m.New
+		s.Used, s.Whole, s.New, s.Retention = m.Count > 0, m.Whole, m.New, m.Retention
+		s.Lasted = r.Now.Sub(m.Begun)
 		if !m.Marked.IsZero() {
 			s.Age = r.Now.Sub(m.Marked)
+			s.Lasted = max(s.Lasted, s.Age)
 		}
 	}
 	return s
+}
+
+// kept reports whether, by its own word, the node has kept its records of the name,
+// if they are kept for so long.
+func (s *Said) kept(longest time.Duration) bool { return s.Whole || s.Lasted >= longest }
+
+// Retention returns the longest retention of the name that a node knows of.
+func Retention(nodes []Said) (longest time.Duration) {
+	for _, s := range nodes {
+		longest = max(longest, s.Retention)
+	}
+	return longest
 }
 
 // Recollection is how far the nodes' records of a name can be relied on.
@@ -71,6 +89,7 @@ type Found struct {
 // Find judges what the nodes said. final says that no more answers will come.
 func Find(nodes []Said, final bool) (f Found) {
 	need := len(nodes) - Quorum(len(nodes)) + 1
+	longest := Retention(nodes)
 	answered, own, oldest, used := 0, 0, time.Duration(0), false
 	for _, s := range nodes {
 		if !s.Answered {
@@ -79,7 +98,7 @@ func Find(nodes []Said, final bool) (f Found) {
 		answered++
 		oldest = max(oldest, s.Age)
 		used = used || s.Used
-		if s.Kept {
+		if s.kept(longest) {
 			own++
 		}
 		if s.Completed {
@@ -93,7 +112,7 @@ func Find(nodes []Said, final bool) (f Found) {
 	for i, s := range nodes {
 		if s.Answered {
 			all |= Of(i)
-			if s.Kept || s.New && oldest-s.Age <= together {
+			if s.kept(longest) || s.New && oldest-s.Age <= together {
 				kept |= Of(i)
 			}
 		}

@@ -170,6 +170,10 @@ func (c *Claim) distrust(v View) {
 	}
 }
 
+// Distrusts reports whether node i is taken for quarantined, whatever it answered;
+// see distrust.
+func (c *Claim) Distrusts(i int) bool { return c.nodes[i].said(node.Quarantined) }
+
 // count counts an answer in the round in flight.
 func (c *Claim) count(v View, e *Event, out []Effect) []Effect {
 	c.see(e)

@@ -86,19 +86,22 @@ func TestFloorIsWhatAQuorumCanAccept(t *testing.T) {
 		what    string
 		results []member
 		want    node.Token // 0 for none
+		none    bool       // no node has a clock
 	}{
-		{"one runaway node does not drag the rest along", []member{runaway, granted, granted}, at(0)},
-		{"nor where the others are few", []member{runaway, held, granted}, 0},
-		{"nor where they have not answered yet", []member{runaway, held, held, pending, pending}, 0},
-		{"a quorum of fences does", []member{stale(time.Second), stale(2 * time.Second), held}, at(2*time.Second) + 1},
-		{"the second lowest of three is enough", []member{stale(2 * time.Second), stale(3 * time.Second), stale(time.Second)}, at(2*time.Second) + 1},
-		{"a node that another holds is out of the question", []member{granted, stale(time.Second), held}, at(time.Second) + 1},
-		{"fences far ahead of clocks that were set back are leapt over", []member{stale(time.Hour), stale(time.Hour), stale(time.Hour)}, at(time.Hour) + 1},
-		{"too few answers", []member{stale(time.Second), down, down}, 0},
+		{"one runaway node does not drag the rest along", []member{runaway, granted, granted}, at(0), false},
+		{"nor where the others are few", []member{runaway, held, granted}, 0, false},
+		{"nor where they have not answered yet", []member{runaway, held, held, pending, pending}, 0, false},
+		{"a quorum of fences does", []member{stale(time.Second), stale(2 * time.Second), held}, at(2*time.Second) + 1, false},
+		{"the second lowest of three is enough", []member{stale(2 * time.Second), stale(3 * time.Second), stale(time.Second)}, at(2*time.Second) + 1, false},
+		{"a node that another holds is out of the question", []member{granted, stale(time.Second), held}, at(time.Second) + 1, false},
+		{"fences far ahead of clocks that were set back are leapt over", []member{stale(time.Hour), stale(time.Hour), stale(time.Hour)}, at(time.Hour) + 1, false},
+		{"fences far ahead of each other have none in common", []member{stale(time.Hour), stale(2 * time.Hour)}, 0, false},
+		{"unless no node has a clock", []member{stale(time.Hour), stale(2 * time.Hour)}, at(2*time.Hour) + 1, true},
+		{"too few answers", []member{stale(time.Second), down, down}, 0, false},
 	} {
 		claim := Claim{cfg: Config{Nodes: len(c.results), Window: window}}
 		copy(claim.nodes[:], c.results)
-		got, ok := claim.floorAfter(now)
+		got, ok := claim.floorAfter(clock{now, c.none})
 		if got != c.want || ok != (c.want != 0) {
 			t.Errorf("%s: floor is %d, %v, want %d", c.what, got, ok, c.want)
 		}

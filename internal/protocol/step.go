@@ -232,6 +232,7 @@ func (c *Claim) stepLease(v View, e *Event, out []Effect) []Effect {
 		if e.Op == node.OpAcquire && e.granted() && c.misplaced(e.Reply.Share) {
 			return c.sendRepair(v, e.Node, e.Reply.Now.UnixMicro(), out)
 		}
+		c.repairSoon(v, e.Op == node.OpRepair && e.Fault == NoFault && e.Reply.Status == node.Held && IsLease(e.Reply.Value))
 	case Wake:
 		c.fence = max(c.fence, e.Wake.Fence)
 		if e.Wake.Kind.Asks() && c.nodes[e.Node].holds != granted {

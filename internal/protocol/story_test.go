@@ -39,6 +39,7 @@ func (s *stage) Now() protocol.Instant { return s.now }
 func (s *stage) Time() time.Time       { return epoch.Add(s.now) }
 func (s *stage) Offset() time.Duration { return 0 }
 func (s *stage) ClockKnown() bool      { return true }
+func (s *stage) NoClocks() bool        { return false }
 func (s *stage) Token(floor node.Token) node.Token {
 	return max(floor, node.Token(s.Time().UnixMicro()))
 }

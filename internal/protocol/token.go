@@ -19,13 +19,37 @@ func (c *Claim) propose(v View) {
 	if c.fence < c.plausible(v) {
 		floor = max(floor, c.fence+1)
 	}
+	if v.NoClocks() {
+		// Each node accepts what is above its fence. It says so to the first in its
+		// queue alone, and without clocks that may be another one on each node: then
+		// no round shows a quorum that wants a higher token.
+		for i := range c.cfg.Nodes {
+			if m := &c.nodes[i]; m.got == Replied {
+				floor = max(floor, m.fence+1)
+			}
+		}
+	}
 	c.token = v.Token(floor)
 }
 
 // plausible is the highest token that nodes can be expected to accept.
 func (c *Claim) plausible(v View) node.Token {
-	return Plausible(v.Time().Add(v.Offset()), c.cfg.Window)
+	at := clockOf(v)
+	if at.none {
+		return node.MaxToken
+	}
+	return Plausible(at.now, c.cfg.Window)
 }
+
+// clock is what the nodes' clocks show. If no node has one, it is ours, and no token
+// is ahead of it: it would not stop a client whose clock is ahead, and lock out all
+// others for as long as that one's fence is.
+type clock struct {
+	now  time.Time
+	none bool
+}
+
+func clockOf(v View) clock { return clock{v.Time().Add(v.Offset()), v.NoClocks()} }
 
 // Plausible is the highest token that nodes with that window and time can be
 // expected to accept, if clocks are off by half of the window.
@@ -72,8 +96,8 @@ type span struct{ least, most node.Token }
 // spanOf returns the span of a node that granted, or that refused the token;
 // false for a node that would accept no token at all. A node that has not
 // answered is assumed to have no fence and the correct time.
-func (c *Claim) spanOf(i int, now time.Time) (span, bool) {
-	m := &c.nodes[i]
+func (c *Claim) spanOf(i int, at clock) (span, bool) {
+	m, now := &c.nodes[i], at.now
 	switch {
 	case m.got == Pending:
 		_, most := node.Accepts(0, now, c.cfg.Window)
@@ -85,6 +109,9 @@ func (c *Claim) spanOf(i int, now time.Time) (span, bool) {
 		now = time.UnixMicro(m.now)
 	}
 	least, most := node.Accepts(m.fence, now, c.cfg.Window)
+	if at.none {
+		most = node.MaxToken
+	}
 	switch {
 	case m.status == node.Granted:
 		return span{m.fence, most}, true // it has our value already
@@ -110,11 +137,11 @@ func (c *Claim) refusedByToken(m *member) bool {
 // given their replies to a refused proposal; false if there is none. It does
 // not simply take one above the highest fence: a single node whose clock ran
 // away would move the proposal out of every other node's window.
-func (c *Claim) floorAfter(now time.Time) (node.Token, bool) {
+func (c *Claim) floorAfter(at clock) (node.Token, bool) {
 	var spans [MaxNodes]span
 	n := 0
 	for i := range c.cfg.Nodes {
-		if s, ok := c.spanOf(i, now); ok {
+		if s, ok := c.spanOf(i, at); ok {
 			spans[n] = s
 			n++
 		}

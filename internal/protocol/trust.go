@@ -83,7 +83,7 @@ type MarkerState struct {
 // Outdated reports whether a node's marker is from before a restart or
 // promotion, or from a clock that was set back since.
 func Outdated(s MarkerState) bool {
-	return s.Marked != nil && !s.Trusted && (s.Left == 0 || s.Left > s.Marked.Quarantine && s.Reason != node.ReasonMembership)
+	return s.Marked != nil && !s.Trusted && s.Left == 0
 }
 
 // FailedBack reports whether a server was replaced by another, which another node
@@ -93,14 +93,21 @@ func FailedBack(epoch, known uint64) bool { return epoch > 0 && epoch < known }
 
 // Settling is how long it takes until every lock that is extended is back on a
 // node that is trusted again. An extension begins a third of the TTL after the
-// one before, and the repair follows it.
-func Settling(maxTTL time.Duration) time.Duration { return maxTTL / 2 }
+// one before, and the repair follows it. The rest is for rivals that are granted
+// the lock there first, and give it up.
+func Settling(maxTTL time.Duration) time.Duration { return maxTTL }
 
 // Seen is what one node's marker says, or that the node did not answer.
 type Seen struct {
 	Answered bool // and does not contradict this membership
 	Marked   bool // for this membership, in its highest generation that was seen
 	Outdated bool // from before a restart, promotion or change, or from a clock set back since
+	Trusted  bool // it grants to this membership
+
+	Generation uint64 // of this membership, if it is marked for it
+	Lineage    string // in its marker, if it is Marked
+	Epoch      uint64 // the highest that is known of it
+	Other      uint64 // the generation of another membership that it is marked or barred for
 }
 
 // ToMark returns the nodes that have to be marked.
@@ -109,8 +116,11 @@ type Seen struct {
 // for it again. A node that remembers nothing is marked when a quorum confirms
 // the membership and its parameters, or when every node has answered and none
 // contradicts. One witness is not enough: after a membership change during
-// which one node was away, that node would confirm the former membership.
-func ToMark(nodes []Seen) (set Set) {
+// which one node was away, that node would confirm the former membership. Nor are
+// all of them, if another membership was seen on one: they look like nodes of a
+// former membership that have lost their data. returns is the generation from which on
+// this one is Returned; 0 if there was no other, or since then.
+func ToMark(nodes []Seen, returns uint64) (set Set) {
 	confirmed, answered := 0, 0
 	for _, s := range nodes {
 		if s.Answered {
@@ -120,11 +130,83 @@ func ToMark(nodes []Seen) (set Set) {
 			}
 		}
 	}
-	sure := confirmed >= Quorum(len(nodes)) || answered == len(nodes)
+	sure := confirmed >= Quorum(len(nodes)) || answered == len(nodes) && returns == 0
 	for i, s := range nodes {
 		if s.Answered && (!s.Marked && sure || s.Outdated) {
 			set |= Of(i)
 		}
 	}
 	return set
+}
+
+// Returned reports whether this membership is in service after another one was seen
+// on one of its nodes: a quorum is marked for it in such a generation or a higher one.
+func Returned(nodes []Seen, generation uint64) bool {
+	n := 0
+	for _, s := range nodes {
+		if s.Marked && s.Generation >= generation {
+			n++
+		}
+	}
+	return n >= Quorum(len(nodes))
+}
+
+// ToTake returns the nodes that another membership has marked, or barred, in a lower
+// generation than this one's, while a quorum is in service for this one. A process
+// with the list of a former membership has put them into service when they had lost
+// their data. They are marked again, before they grant: a lease that is held meets
+// them within MaxTTL.
+func ToTake(nodes []Seen, generation uint64) (set Set) {
+	trusted := 0
+	for i, s := range nodes {
+		if s.Trusted && s.Marked && s.Generation == generation {
+			trusted++
+		}
+		if s.Other > 0 && s.Other < generation {
+			set |= Of(i)
+		}
+	}
+	if trusted < Quorum(len(nodes)) {
+		return 0
+	}
+	return set
+}
+
+// Lineages returns the lineage that each node has when those in mark have been marked,
+// and the epochs that all nodes note before. known is what they have noted and shown,
+// and draw returns a new lineage.
+//
+// A node keeps its lineage if that is listed, and no other node shows it. Its epoch
+// tells it from a copy of its data, and from what it was before. Any other node has
+// taken the place of one that is not known: its data is gone, or from before another
+// server was there. It is given a new lineage, and each lineage is over that no node
+// shows. So is that of a node that is only away: it is marked again when it returns.
+func Lineages(nodes []Seen, mark Set, known node.Epochs, draw func() string) (lineages []string, epochs node.Epochs) {
+	lineages = make([]string, len(nodes))
+	least, times := known.Map(), map[string]int{}
+	highest := uint64(0)
+	for _, epoch := range least {
+		highest = max(highest, epoch)
+	}
+	for _, s := range nodes {
+		times[s.Lineage]++
+		highest = max(highest, s.Epoch)
+	}
+	noted := map[string]uint64{}
+	for i, s := range nodes {
+		_, listed := least[s.Lineage]
+		switch {
+		case !mark.Has(i):
+			if lineages[i] = s.Lineage; s.Lineage != "" {
+				noted[s.Lineage] = max(known.Of(s.Lineage), s.Epoch)
+			}
+		case listed && times[s.Lineage] == 1:
+			lineages[i] = s.Lineage
+			noted[s.Lineage] = max(least[s.Lineage], s.Epoch) + 1
+		default:
+			lineages[i] = draw()
+			noted[lineages[i]], noted[node.OtherLineages] = highest+1, highest+1
+		}
+	}
+	return lineages, known.Merge(node.NewEpochs(noted))
 }

@@ -59,7 +59,7 @@ type Arrival struct {
 // Arrive returns the arrival of a caller that comes now.
 func Arrive(v View, cfg *Config) Arrival {
 	a := Arrival{missed: v.Missed(), came: v.Time().UnixMicro()}
-	if cfg.Tries != 1 && v.ClockKnown() {
+	if !cfg.NoWait && v.ClockKnown() {
 		a.Ticket = ticketOf(v, a.came)
 	}
 	return a
@@ -86,7 +86,7 @@ func ticketOf(v View, came int64) int64 { return came + v.Offset().Microseconds(
 func (c *Claim) nextIn(v View, t Tally) (time.Duration, bool) {
 	now := v.Now()
 	c.countOutage(now, t)
-	if c.verdict.permanent() || c.cfg.Tries > 0 && int(c.wait.rounds) >= c.cfg.Tries {
+	if c.verdict.permanent() || c.cfg.NoWait {
 		return 0, false
 	}
 	delay := c.delay(v)
@@ -109,14 +109,15 @@ func (c *Claim) nextIn(v View, t Tally) (time.Duration, bool) {
 // other is gone. Those behind check whether anybody before them is left: a node
 // does nothing by itself, and if all before us are frozen nobody else would
 // check. So each of the first lookMany asks about once in lookLeast, and those
-// behind them less and less often, so that a long queue costs little more than
-// a short one.
+// behind them less often, but once in lookMost: a long queue costs little more than
+// a short one, and however many are frozen, those behind them are not delayed for
+// long.
 const (
 	pollStep  = 5 * time.Millisecond
 	pollStill = 100 * time.Millisecond
 	pollMost  = node.WaiterLease * 2 / 5
 	lookLeast = node.WaiterLease * 9 / 10
-	lookMost  = 20 * time.Second
+	lookMost  = node.WaiterLease * 7 / 2
 	lookMany  = 50
 )
 

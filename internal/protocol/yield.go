@@ -7,10 +7,6 @@ import "github.com/redlatch/redlatch/node"
 
 // yielding is a request to nodes to free what the claim has there.
 type yielding struct {
-	// abandoned says that the value was given up while the claim was Yielding:
-	// a request may still be executed.
-	abandoned bool
-
 	op      node.Op
 	nodes   Set // nodes to which it was sent
 	missing Set // of those, the ones without an answer

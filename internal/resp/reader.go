@@ -155,6 +155,8 @@ func (r *Reader) frame(depth int) (_ Reply, kind byte, _ error) {
 		return Reply{}, kind, fmt.Errorf("resp: unexpected length: %w", err)
 	}
 	switch {
+	case n < 0 && kind == '|': // Whole takes it for a reply, and nothing may follow
+		return Reply{}, kind, fmt.Errorf("resp: an attribute of %s items", rest)
 	case n < 0:
 		return Reply{Nil: true}, kind, nil
 	case kind == '$' || kind == '=' || kind == '!':

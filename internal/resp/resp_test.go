@@ -105,7 +105,7 @@ func TestListsShareOneLimit(t *testing.T) {
 // TestReplyIsWholeOnceItsLastByteHasArrived feeds replies byte by byte.
 func TestReplyIsWholeOnceItsLastByteHasArrived(t *testing.T) {
 	for _, text := range []string{"+OK\r\n", ":1\r\n", "-ERR no\r\n", "$3\r\na\r\n\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n", "*2\r\n$1\r\nx\r\n*1\r\n:4\r\n",
-		"%1\r\n+key\r\n:7\r\n", "|1\r\n+a\r\n+b\r\n+said\r\n", ">2\r\n+message\r\n$1\r\nx\r\n", "!4\r\nERR!\r\n", "=7\r\ntxt:abc\r\n", "~1\r\n_\r\n"} {
+		"%1\r\n+key\r\n:7\r\n", "|1\r\n+a\r\n+b\r\n+said\r\n", ">2\r\n+message\r\n$1\r\nx\r\n", "!4\r\nERR!\r\n", "=7\r\ntxt:abc\r\n", "~1\r\n_\r\n", "|-1\r\n"} {
 		r := NewReader(&endless{text: text})
 		for n := 0; n < len(text); n++ {
 			if r.Whole() {

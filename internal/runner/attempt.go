@@ -10,9 +10,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Terms are what a caller asks for: its part of the configuration of a claim. Of
-// that, QuarantineWait may also be 0 for a whole quarantine, and negative for not
-// at all.
+// Terms are what a caller asks for: its part of the configuration of a claim.
 type Terms struct {
 	protocol.Config
 	Wait time.Duration // 0 for no limit
@@ -111,10 +109,8 @@ func (a *Attempt) configure() error {
 	cfg := &a.terms.Config
 	*cfg, a.marker = a.c.config(terms, p)
 	cfg.Until, cfg.Unbounded = a.until(), a.unbounded()
-	if cfg.QuarantineWait = max(terms.QuarantineWait, 0); terms.QuarantineWait == 0 {
-		// A node is marked, and its quarantine begins, after the first round.
-		cfg.QuarantineWait = p.Quarantine + protocol.OutagePatience
-	}
+	// A node is marked, and its quarantine begins, after the first round.
+	cfg.QuarantineWait = p.Quarantine + protocol.OutagePatience
 	return nil
 }
 
@@ -241,7 +237,7 @@ func (a *Attempt) until() protocol.When {
 
 // unbounded reports that the caller set no limit to its wait.
 func (a *Attempt) unbounded() bool {
-	return a.terms.Wait == 0 && a.terms.Tries == 0 && !a.deadline
+	return a.terms.Wait == 0 && !a.terms.NoWait && !a.deadline
 }
 
 // Lock locks the mutex under which the owner is notified, if it may be.

@@ -41,8 +41,7 @@ func (b *background) end() {
 	}
 }
 
-// sleep waits. It returns false if Close has begun: keys that could not be
-// released then expire by themselves.
+// sleep waits. It returns false if Close has begun.
 func (b *background) sleep(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -54,6 +54,7 @@ type Cluster struct {
 	abandoned  abandonedClaims
 	guard      guard
 	marking    marking
+	epochs     epochs
 	inbox      inbox
 	queues     queues
 	background *background
@@ -92,7 +93,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 				Problem: "duplicate node " + name}
 		}
 		seen[name] = i
-		m := &Member{node: n, name: name, index: i, key: node.EpochKey(name), cluster: c}
+		m := &Member{node: n, name: name, index: i, cluster: c}
 		if s, ok := n.(node.Starter); ok && s.Starts() {
 			m.starter = s
 			c.starts |= protocol.Of(i)

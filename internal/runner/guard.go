@@ -42,6 +42,7 @@ type guard struct {
 	declared  atomic.Bool
 	inService atomic.Bool   // a node was seen to be trusted, or has granted
 	declaring chan struct{} // held while new nodes are being declared
+	returns   atomic.Uint64 // the generation from which on ours is in service again, after another membership was seen on a node; 0 if none was, or if it is
 }
 
 // init decides whether the guard is on.
@@ -151,6 +152,24 @@ func (g *guard) adopt(theirs []node.Guard, sentWith *node.Guard) bool {
 	return next != *mine && g.current.CompareAndSwap(mine, &next)
 }
 
+// noteOther records that a node is marked, or barred, for another membership. It
+// reports whether theirs is such a marker.
+func (g *guard) noteOther(theirs *node.Guard) bool {
+	if theirs == nil || theirs.Membership == g.parameters().Membership {
+		return false
+	}
+	returns := theirs.Generation
+	if !theirs.Barred() { // a bar has the generation of the change, which may be one to ours
+		returns++
+	}
+	for {
+		known := g.returns.Load()
+		if known >= returns || g.returns.CompareAndSwap(known, returns) {
+			return true
+		}
+	}
+}
+
 // warn logs once that no replicas are required although another server can
 // replace a node.
 func (g *guard) warn() {
@@ -219,11 +238,9 @@ func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
 		case theirs.MaxTTL != mine.MaxTTL:
 			return &node.ConfigError{Field: "MaxTTL", Value: mine.MaxTTL, Bound: fmt.Sprintf("%v, as %s is marked", theirs.MaxTTL, r.Node)}
 		case theirs.Window != mine.Window:
-			return &node.ConfigError{Field: "TokenWindow", Value: mine.Window, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Window, r.Node)}
+			return &node.ConfigError{Field: "window", Value: mine.Window, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Window, r.Node)}
 		case theirs.Replicas != mine.Replicas:
 			return &node.ConfigError{Field: "Replicas", Value: mine.Replicas, Bound: fmt.Sprintf("%d, as %s is marked", theirs.Replicas, r.Node)}
-		case theirs.ReplicaLag != mine.ReplicaLag:
-			return &node.ConfigError{Field: "ReplicaLag", Value: mine.ReplicaLag, Bound: fmt.Sprintf("%v, as %s is marked", theirs.ReplicaLag, r.Node)}
 		}
 		return &node.ConfigError{Field: "quarantine", Value: mine.Quarantine, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Quarantine, r.Node)}
 	}
@@ -272,7 +289,7 @@ func areAddresses(names []string) bool {
 
 // unreadable says what to do about a marker of another version.
 func unreadable(version string) string {
-	const remove = "stop the clients of that release, remove the marker from every node (redis-cli DEL redlatch:1:marker) and run redlatch init, which quarantines the nodes"
+	const remove = "stop the clients of that release, and those with a list of a former membership, remove the marker from every node of the membership (redis-cli DEL redlatch:1:marker) and run redlatch init, which quarantines the nodes"
 	return fmt.Sprintf("a node with a marker that this release can read: it has version %q, of another release; use that, or %s", version, remove)
 }
 

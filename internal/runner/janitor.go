@@ -11,7 +11,8 @@ import (
 
 // janitor repeats the releases that a node did not confirm, until it confirms
 // them or the keys have expired. It sends one at a time while the node does not
-// answer, and several at once when it does.
+// answer, and several at once when it does. When Close begins it tries one more,
+// and stops if that is not confirmed.
 type janitor struct {
 	mu      sync.Mutex
 	running bool
@@ -67,7 +68,7 @@ func (j *janitor) work(m *Member) {
 	least := c.patience() / 4
 	delay, together := least, 1
 	for {
-		start := c.clock.Uptime()
+		closing, start := c.Closing(), c.clock.Uptime()
 		batch := j.next(start, together)
 		if len(batch) == 0 || c.isDone() {
 			return
@@ -76,10 +77,13 @@ func (j *janitor) work(m *Member) {
 			delay, together = least, min(2*together, maxTogether)
 			continue
 		}
+		if closing && together == 1 {
+			return // the node is still away: the keys expire by themselves
+		}
 		// A try that reached the time limit needs no further delay. The next
 		// try may use another connection, which works.
-		if rest := delay - (c.clock.Uptime() - start); rest > 0 && !j.rest(c, rest, least) {
-			return
+		if rest := delay - (c.clock.Uptime() - start); rest > 0 {
+			j.rest(c, rest, least)
 		}
 		delay, together = min(2*delay, time.Second), 1
 	}
@@ -109,9 +113,9 @@ func (j *janitor) send(m *Member, batch []leftover) bool {
 	return len(again) == 0
 }
 
-// rest waits for d, or for least if the node answers meanwhile. It returns
-// false if Close has begun.
-func (j *janitor) rest(c *Cluster, d, least time.Duration) bool {
+// rest waits for d, or for least if the node answers meanwhile. Close ends it:
+// the node may answer again, and nobody repeats the releases after Close.
+func (j *janitor) rest(c *Cluster, d, least time.Duration) {
 	least = min(d, least)
 	select {
 	case <-j.answers: // from before the last try
@@ -120,7 +124,7 @@ func (j *janitor) rest(c *Cluster, d, least time.Duration) bool {
 	j.resting.Store(true)
 	defer j.resting.Store(false)
 	if !c.background.sleep(least) {
-		return false
+		return
 	}
 	t := time.NewTimer(d - least)
 	defer t.Stop()
@@ -128,9 +132,7 @@ func (j *janitor) rest(c *Cluster, d, least time.Duration) bool {
 	case <-t.C:
 	case <-j.answers:
 	case <-c.background.closing:
-		return false
 	}
-	return true
 }
 
 // logUnconfirmed logs at the end of Close how many releases the node has not

@@ -178,3 +178,47 @@ func TestCloseSaysWhatItLeaves(t *testing.T) {
 		})
 	}
 }
+
+// TestCloseSendsTheReleasesThatAJanitorOwes has nodes refuse every request for a while,
+// so that releases wait for a later try, and closes the client when the nodes answer
+// again.
+func TestCloseSendsTheReleasesThatAJanitorOwes(t *testing.T) {
+	const leases = 48
+	for _, answers := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := locktest.NewLinks(t, 3)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			held := lockMany(t, c, leases)
+			refuse := func(err error) {
+				for _, l := range links {
+					l.Set(func(l *locktest.Link) { l.Refuse = err })
+				}
+			}
+			refuse(locktest.ErrUnreachable)
+			for _, l := range held {
+				if l.Release(t.Context()) == nil {
+					t.Error("a release was confirmed: this test shows nothing")
+				}
+			}
+			time.Sleep(700 * time.Millisecond)
+			synctest.Wait()
+			before := links[2].Count(node.OpRelease)
+			if answers {
+				refuse(nil)
+			}
+			start := time.Now()
+			c.Close()
+			if took := time.Since(start); took > 0 {
+				t.Errorf("nodes answer: %v: Close took %v", answers, took)
+			}
+			if n := links[2].Count(node.OpRelease) - before; !answers && n != 1 {
+				t.Errorf("a node that refuses was sent %d releases, want one try", n)
+			}
+			for i := range leases {
+				if answers {
+					locktest.WantFree(t, links, fmt.Sprint("job ", i))
+				}
+			}
+		})
+	}
+}

@@ -17,10 +17,11 @@ import (
 type NodeState struct {
 	Node string
 	protocol.MarkerState
-	// Epoch counts the markings of the node, and Epochs is what it has noted of
-	// the other nodes.
-	Epoch  uint64
-	Epochs node.Epochs
+	// Epoch counts the markings of the node, Lineage is that of its data, and
+	// Epochs is what it has noted of all nodes.
+	Epoch   uint64
+	Lineage string
+	Epochs  node.Epochs
 	// TrustedFor is how long it has been trusted, by its own clock.
 	TrustedFor time.Duration
 	// Replicas is how many of its replicas are online.
@@ -49,22 +50,22 @@ func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, e
 		}
 		return states, nil
 	}
-	trusted := 0
-	for _, s := range states {
+	var waiting protocol.Set
+	for i, s := range states {
 		if s.Err != nil {
 			return states, nil
 		}
-		if s.Trusted {
-			trusted++
+		if !s.Trusted {
+			waiting |= protocol.Of(i)
 		}
 	}
-	if trusted == len(states) {
+	if waiting == 0 {
 		return states, nil
 	}
 	if err := c.notFresh(ctx, states); err != nil {
 		return states, err
 	}
-	return c.MarkAll(ctx, node.Request{Mark: mark}, c.members, states), nil
+	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.Request{Mark: mark}, c.members, states, c.lineages(states, waiting)), nil
 }
 
 // MarkMissing marks the nodes that have to be marked and may be, and returns the
@@ -84,12 +85,25 @@ func (c *Cluster) markMissing(ctx context.Context, limit time.Duration, name str
 	for i, s := range before {
 		seen[i] = protocol.Seen{
 			Answered: s.Err == nil,
-			Marked:   s.Marked != nil && s.Marked.Generation >= generation,
+			Marked:   s.Err == nil && s.Marked != nil && s.Marked.Generation >= generation,
 			Outdated: protocol.Outdated(s.MarkerState),
+			Trusted:  s.Trusted,
+		}
+		switch {
+		case s.Marked == nil:
+		case c.guard.noteOther(s.Marked):
+			seen[i].Other = s.Marked.Generation
+		default:
+			seen[i].Generation = s.Marked.Generation
 		}
 	}
-	mark = protocol.ToMark(seen)
-	c.note(ctx, limit, name, before, mark)
+	returns := c.guard.returns.Load()
+	if protocol.Returned(seen, returns) && c.guard.returns.CompareAndSwap(returns, 0) {
+		returns = 0
+	}
+	mark = protocol.ToMark(seen, returns) | protocol.ToTake(seen, generation)
+	of := c.lineages(before, mark)
+	c.note(ctx, limit, name, before, mark, of)
 	states = slices.Clone(before)
 	var members []*Member
 	var known []NodeState
@@ -102,7 +116,7 @@ func (c *Cluster) markMissing(ctx context.Context, limit time.Duration, name str
 		}
 	}
 	write := node.Request{Mark: node.MarkWrite, Name: name}
-	for i, s := range c.markWithin(ctx, limit, write, members, known) {
+	for i, s := range c.markFor(ctx, limit, write, members, known, of) {
 		states[members[i].index] = s
 	}
 	return states, mark, left
@@ -111,19 +125,19 @@ func (c *Cluster) markMissing(ctx context.Context, limit time.Duration, name str
 // note has the nodes that are not to be marked note the epochs of the others, as
 // they are when those in mark have been marked. It comes before the marking: if
 // that fails, the node has to be marked again anyway.
-func (c *Cluster) note(ctx context.Context, limit time.Duration, name string, before []NodeState, mark protocol.Set) {
+func (c *Cluster) note(ctx context.Context, limit time.Duration, name string, before []NodeState, mark protocol.Set, of lineages) {
 	var members []*Member
 	var known []NodeState
 	for i, s := range before {
-		if m := c.members[i]; s.Err == nil && s.Epoch > 0 && !mark.Has(i) && s.Epochs.Merge(c.epochsFor(m, mark)) != s.Epochs {
-			members, known = append(members, m), append(known, s)
+		if s.Err == nil && s.Epoch > 0 && !mark.Has(i) && s.Epochs.Merge(of.epochs) != s.Epochs {
+			members, known = append(members, c.members[i]), append(known, s)
 		}
 	}
 	if len(members) > 0 {
 		// A node that is silent now leaves time for the marking.
 		ctx, cancel := context.WithTimeout(ctx, c.cfg.NodeTimeout/2)
 		defer cancel()
-		c.markFor(ctx, limit, node.Request{Mark: node.MarkNote, Name: name}, members, known, mark)
+		c.markFor(ctx, limit, node.Request{Mark: node.MarkNote, Name: name}, members, known, lineages{epochs: of.epochs})
 	}
 }
 
@@ -190,18 +204,23 @@ const (
 )
 
 // ReplaceMarkers marks the members for this membership, with a quarantine of
-// least, except those that are marked for its generation already.
+// least, except those that are marked for its generation already. A node that is
+// not in it is only told.
 func (c *Cluster) ReplaceMarkers(ctx context.Context, least time.Duration, members []*Member) []NodeState {
 	states := c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members, nil)
 	mine := c.guard.parameters()
 	var missing []*Member
 	var before []NodeState
+	var mark protocol.Set
 	for i, s := range states {
 		if !protocol.ReplacedMarker(*mine, s.MarkerState) {
 			missing, before = append(missing, members[i]), append(before, s)
+			if i < len(c.members) {
+				mark |= protocol.Of(i)
+			}
 		}
 	}
-	after := c.MarkAll(ctx, node.Request{Mark: node.MarkReplace, TTL: least}, missing, before)
+	after := c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.Request{Mark: node.MarkReplace, TTL: least}, missing, before, c.lineages(states, mark))
 	for i, s := range after {
 		states[slices.Index(members, missing[i])] = s
 	}
@@ -217,7 +236,7 @@ func (c *Cluster) MarkAll(ctx context.Context, req node.Request, members []*Memb
 	if req.Mark == node.MarkRead && !slices.ContainsFunc(members, (*Member).hasManyMarkers) {
 		limit = readLeast
 	}
-	return c.markWithin(ctx, max(c.cfg.NodeTimeout, limit), req, members, before)
+	return c.markFor(ctx, max(c.cfg.NodeTimeout, limit), req, members, before, lineages{})
 }
 
 // hasManyMarkers reports whether the node takes many requests to be marked.
@@ -226,28 +245,21 @@ func (m *Member) hasManyMarkers() bool {
 	return ok && n.ManyMarkers()
 }
 
-// markWithin is MarkAll with a time limit.
-func (c *Cluster) markWithin(ctx context.Context, limit time.Duration, req node.Request, members []*Member, before []NodeState) []NodeState {
-	var marked protocol.Set
-	if req.Mark == node.MarkWrite || req.Mark == node.MarkFresh || req.Mark == node.MarkReplace {
-		for _, m := range members {
-			if slices.Contains(c.members, m) {
-				marked |= protocol.Of(m.index)
-			}
-		}
-	}
-	return c.markFor(ctx, limit, req, members, before, marked)
-}
-
-// markFor is markWithin while the nodes in marked are being marked.
-func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Request, members []*Member, before []NodeState, marked protocol.Set) []NodeState {
+// markFor is MarkAll with a time limit, for an OpMark that may write: of has what.
+func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Request, members []*Member, before []NodeState, of lineages) []NodeState {
 	req.Op, req.Guard = node.OpMark, c.guard.parameters()
 	states := make([]NodeState, len(members))
 	// Before the first reply: what that says of epochs counts this marking already.
 	own := make([]node.Request, len(members))
 	for i, m := range members {
 		own[i] = req
-		own[i].Epoch, own[i].Epochs = m.epoch.Load(), c.epochsFor(m, marked)
+		own[i].Epoch, own[i].Lineage, own[i].Epochs = m.epoch.Load(), of.of[m], of.epochs
+		if own[i].Lineage != "" { // it becomes what is noted
+			own[i].Epoch = max(own[i].Epoch, of.epochs.Of(own[i].Lineage)-1)
+		}
+		if req.Mark == node.MarkReplace && !slices.Contains(c.members, m) {
+			own[i].Mark = node.MarkTell
+		}
 	}
 	var all sync.WaitGroup
 	for i, m := range members {
@@ -271,7 +283,7 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Req
 				// A node that restarted with its data has a marker from before
 				// the restart. It shows that the node was in service.
 				s.seen = c.clock.Uptime()
-				s.Marked, s.Now, s.Replicas, s.Epoch, s.Epochs = reply.Guard, reply.Now, reply.Replicas, reply.Epoch, reply.Epochs
+				s.Marked, s.Now, s.Replicas, s.Epoch, s.Lineage, s.Epochs = reply.Guard, reply.Now, reply.Replicas, reply.Epoch, reply.Lineage, reply.Epochs
 				m.noteEpochs(&reply)
 				switch reply.Status {
 				case node.Granted:

@@ -47,11 +47,10 @@ type Member struct {
 	// none.
 	quarantined atomic.Pointer[quarantine]
 
-	// epoch is the highest epoch that is known of the node's marker, and noted
-	// what its marker notes of the other nodes; key is its key there.
+	// epoch is the highest epoch that is known of the node's marker, and shown
+	// what that said.
 	epoch atomic.Uint64
-	noted atomic.Pointer[node.Epochs]
-	key   string
+	shown atomic.Pointer[shown]
 
 	// identified is set once it is known that no other node is the same server.
 	identified atomic.Bool
@@ -65,7 +64,7 @@ type Member struct {
 // NewMember returns a Member for a node that is not in the membership, so that
 // it can be marked like one that is.
 func (c *Cluster) NewMember(n node.Node) *Member {
-	return &Member{node: n, name: n.String(), key: node.EpochKey(n.String()), cluster: c}
+	return &Member{node: n, name: n.String(), cluster: c}
 }
 
 // Name returns the node's name.
@@ -125,7 +124,11 @@ func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late 
 		changed = m.noteQuarantine(op, reply) || changed
 		m.cluster.guard.noteService(op, reply.Status)
 		m.janitor.answered()
-		if m.noteEpochs(&reply) || reply.NeedsMark() || protocol.MissedChange(*m.cluster.guard.parameters(), &reply) {
+		g := &m.cluster.guard
+		other := reply.Status == node.Misconfigured && g.noteOther(reply.Guard)
+		// When another membership was seen, a grant may show that ours is back.
+		other = g.on && (other || reply.Status == node.Granted && g.returns.Load() > 0)
+		if m.noteEpochs(&reply) || reply.NeedsMark() || other || protocol.MissedChange(*g.parameters(), &reply) {
 			m.cluster.marking.start(m.cluster, name)
 		}
 	}
@@ -185,9 +188,14 @@ func (m *Member) ask(ctx context.Context, req node.Request, release *node.Reques
 func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	c := m.cluster
 	sent := c.clock.Now()
-	req.Epoch, req.Clock = m.epoch.Load(), c.nodesClock()
-	if !c.clockKnown() {
+	clock := c.nodesClock()
+	req.Epoch, req.Clock = m.epoch.Load(), clock
+	switch token := time.UnixMicro(int64(req.Token)); {
+	case !c.clockKnown():
 		req.Clock = unknownClock
+	case c.noClocks() && req.Op != node.OpRepair && token.After(clock):
+		// It is not ahead. The time limit of a repair is by our clock.
+		req.Clock = token
 	}
 	reply, err := m.node.Do(ctx, req)
 	switch {
@@ -196,7 +204,7 @@ func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 		m.showed(sent, c.clock.Now(), reply.Now)
 	default:
 		m.clockless.Store(true)
-		if reply.Now.Equal(unknownClock) {
+		if !req.Clock.Equal(clock) {
 			reply.Now = c.nodesClock()
 		}
 	}
@@ -292,16 +300,27 @@ func (c *Cluster) suspects(now time.Duration) protocol.Set {
 
 // clockKnown reports whether any node has shown its clock, or a quorum has none.
 func (c *Cluster) clockKnown() bool {
-	clockless := 0
+	shown, clockless := c.clocks()
+	return shown || clockless >= protocol.Quorum(len(c.members))
+}
+
+// noClocks reports whether a quorum of nodes has no clock, and none has shown one.
+func (c *Cluster) noClocks() bool {
+	shown, clockless := c.clocks()
+	return !shown && clockless >= protocol.Quorum(len(c.members))
+}
+
+// clocks reports whether any node has shown its clock, and if not how many have none.
+func (c *Cluster) clocks() (shown bool, clockless int) {
 	for _, m := range c.members {
 		if m.offsetKnown.Load() {
-			return true
+			return true, 0
 		}
 		if m.clockless.Load() {
 			clockless++
 		}
 	}
-	return clockless >= protocol.Quorum(len(c.members))
+	return false, clockless
 }
 
 // clockOffset returns how far the nodes' clocks are ahead of ours. It is the

@@ -177,22 +177,21 @@ func TestErrorAtTheEndOfAWaitIsWhatKeptItLast(t *testing.T) {
 	})
 }
 
-// TestTriesBoundWhateverIsWaitedFor has as few tries in an outage as with a
-// holder, and then enough tries to outlast the outage although no other limit
-// is set.
-func TestTriesBoundWhateverIsWaitedFor(t *testing.T) {
+// TestWaitOutlastsAnOutage asks once with NoWait, as with a holder, and then waits
+// for longer than the outage.
+func TestWaitOutlastsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := locktest.NewLinks(t, 3)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		outage(links, 3*redlatch.OutagePatience)
 		before := links[0].Count(node.OpAcquire)
-		_, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Tries: 3})
+		_, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Wait: redlatch.NoWait})
 		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 		synctest.Wait() // two nodes that fail end a round: the request to the third may be yet to be sent
-		if tries := links[0].Count(node.OpAcquire) - before; tries != 3 {
-			t.Errorf("3 tries were %d", tries)
+		if tries := links[0].Count(node.OpAcquire) - before; tries != 1 {
+			t.Errorf("with NoWait a node was asked %d times", tries)
 		}
-		if _, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Tries: 1000}); err != nil {
+		if _, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Wait: 5 * time.Minute}); err != nil {
 			t.Error(err)
 		}
 	})

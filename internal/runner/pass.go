@@ -206,8 +206,8 @@ func (cl *Claim) tellWaiters(n int, now bool) {
 
 // PassOn passes the lease on to the next caller in the local queue, and reports
 // whether it did. The claim goes on, with all its requests in flight: only its
-// owner is another. The lease has ended, and its holder was notified, before the
-// next caller returns with its own.
+// owner is another. The lease has ended, and its context is done, before the next
+// caller returns with its own. Its observer may be notified after that.
 func (cl *Claim) PassOn(by Owner) bool {
 	c := cl.c
 	cl.mu.Lock()
@@ -232,12 +232,12 @@ func (cl *Claim) PassOn(by Owner) bool {
 	wants, ages := cl.core.WantsReserve(&s.view), cl.core.Ages(&s.view)
 	cl.mu.Unlock()
 	s.reuse()
-	if later != nil {
-		later()
-	}
 	a.enters(nil)
 	if wants || ages {
 		cl.askReserve(ages)
+	}
+	if later != nil {
+		later() // an observer may be slow
 	}
 	return true
 }

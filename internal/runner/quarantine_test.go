@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,63 +13,9 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/test/locktest"
-	"github.com/redlatch/redlatch/node"
 )
-
-// guardedNode is a node in memory with a marker. It can be rebooted.
-type guardedNode struct {
-	name string
-
-	mu    sync.Mutex // guards all fields below
-	boots int
-	down  bool
-	state nodestate.Server
-}
-
-func newGuarded(n int) ([]*guardedNode, []redlatch.Node) {
-	all, nodes := make([]*guardedNode, n), make([]redlatch.Node, n)
-	for i := range all {
-		all[i] = &guardedNode{name: strconv.Itoa(i + 1)}
-		all[i].reboot()
-		nodes[i] = all[i]
-	}
-	return all, nodes
-}
-
-// reboot gives the node the identity of a new process. It keeps its data.
-func (g *guardedNode) reboot() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.boots++
-	g.state.ID = fmt.Sprint(g.name, "/", g.boots)
-}
-
-func (g *guardedNode) setDown(down bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.down = down
-}
-
-func (g *guardedNode) Do(_ context.Context, req node.Request) (node.Reply, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.down {
-		return node.Reply{}, fmt.Errorf("connection refused (%w)", node.ErrUnsent)
-	}
-	g.state.Silent = true
-	reply, _ := g.state.Apply(time.Now(), req)
-	return reply, nil
-}
-
-func (g *guardedNode) String() string    { return g.name }
-func (g *guardedNode) Close() error      { return nil }
-func (g *guardedNode) GuardsAlone() bool { return true }
-func (g *guardedNode) Identity(context.Context) (string, time.Time, error) {
-	return "guarded:" + g.name, time.Now(), nil
-}
 
 // wholeQuarantine is the quarantine of the defaults.
 var wholeQuarantine = protocol.Quarantine(30*time.Second, 10*time.Second, 0)
@@ -92,10 +37,10 @@ func TestLockOutwaitsAQuarantineThatBeginsWithItsFirstRequest(t *testing.T) {
 		for _, n := range []int{1, 3, 5} {
 			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					all, nodes := newGuarded(n)
+					all, nodes := locktest.NewGuarded(n)
 					trusted(t, nodes)
 					for _, g := range all {
-						g.reboot()
+						g.Reboot()
 					}
 					c := locktest.NewClient(t, nodes, redlatch.Options{})
 					start := time.Now()
@@ -110,7 +55,7 @@ func TestLockOutwaitsAQuarantineThatBeginsWithItsFirstRequest(t *testing.T) {
 
 func TestFirstUseOfANodeWaitsForItsQuarantine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newGuarded(1)
+		_, nodes := locktest.NewGuarded(1)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		start := time.Now()
 		locktest.MustLock(t, c, "job", redlatch.LockOptions{Wait: time.Second}).Release(t.Context())
@@ -121,14 +66,14 @@ func TestFirstUseOfANodeWaitsForItsQuarantine(t *testing.T) {
 // TestTryLockSaysWhenTheQuarantineEnds asks again at that moment.
 func TestTryLockSaysWhenTheQuarantineEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, nodes := newGuarded(3)
+		all, nodes := locktest.NewGuarded(3)
 		trusted(t, nodes)
-		all[0].reboot()
+		all[0].Reboot()
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		locktest.MustLock(t, c, "another", redlatch.LockOptions{}).Release(t.Context())
 		time.Sleep(10 * time.Second)
-		all[1].reboot()
-		all[2].setDown(true)
+		all[1].Reboot()
+		all[2].SetDown(true)
 		start := time.Now()
 		_, err := c.TryLock(t.Context(), "job", nil)
 		wantTook(t, start, 0, 10*time.Millisecond)
@@ -140,7 +85,7 @@ func TestTryLockSaysWhenTheQuarantineEnds(t *testing.T) {
 		if left, nodes := quorum.QuarantineLeft, quorum.Quarantined; left != wholeQuarantine || nodes != 2 {
 			t.Errorf("%d nodes in quarantine for %v, want 2 for %v: one that has less left is no quorum", nodes, left, wholeQuarantine)
 		}
-		all[2].setDown(false)
+		all[2].SetDown(false)
 		_, err = c.TryLock(t.Context(), "job", nil)
 		if errors.As(err, &quorum); quorum == nil {
 			t.Fatal(err)
@@ -160,11 +105,11 @@ func TestTryLockSaysWhenTheQuarantineEnds(t *testing.T) {
 // so that the end of the quarantine gives no quorum.
 func TestNodesThatAreDownAreNoQuarantine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, nodes := newGuarded(3)
+		all, nodes := locktest.NewGuarded(3)
 		trusted(t, nodes)
-		all[0].reboot()
-		all[1].setDown(true)
-		all[2].setDown(true)
+		all[0].Reboot()
+		all[1].SetDown(true)
+		all[2].SetDown(true)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		start := time.Now()
 		_, err := c.Lock(context.Background(), "job", nil)
@@ -184,8 +129,8 @@ func TestNodesThatAreDownAreNoQuarantine(t *testing.T) {
 // down: nobody may mark the others.
 func TestQuarantineThatCannotBeginIsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, nodes := newGuarded(3)
-		all[2].setDown(true)
+		all, nodes := locktest.NewGuarded(3)
+		all[2].SetDown(true)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		start := time.Now()
 		_, err := c.Lock(context.Background(), "job", nil)
@@ -198,10 +143,10 @@ func TestQuarantineThatCannotBeginIsAnOutage(t *testing.T) {
 // before the nodes rebooted, and is still held afterwards.
 func TestWaitForAHolderIsNotShortenedByAQuarantine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, nodes := newGuarded(3)
+		all, nodes := locktest.NewGuarded(3)
 		held := locktest.MustLock(t, trusted(t, nodes), "job", redlatch.LockOptions{})
 		for _, g := range all {
-			g.reboot()
+			g.Reboot()
 		}
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		_, err := c.TryLock(t.Context(), "job", nil)
@@ -218,40 +163,15 @@ func TestWaitForAHolderIsNotShortenedByAQuarantine(t *testing.T) {
 	})
 }
 
-func TestWaitForAQuarantineHasItsOwnLimit(t *testing.T) {
-	for _, test := range []struct {
-		opts redlatch.LockOptions
-		want time.Duration
-	}{
-		{redlatch.LockOptions{QuarantineWait: 5 * time.Second}, 5 * time.Second},
-		{redlatch.LockOptions{QuarantineWait: 5 * time.Second, Wait: time.Second}, 6 * time.Second},
-		{redlatch.LockOptions{QuarantineWait: redlatch.NoQuarantineWait}, redlatch.OutagePatience},
-		{redlatch.LockOptions{QuarantineWait: redlatch.NoQuarantineWait, Wait: time.Second}, time.Second},
-		{redlatch.LockOptions{Tries: 2}, 2 * time.Second}, // the pause between two rounds
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			all, nodes := newGuarded(3)
-			trusted(t, nodes)
-			for _, g := range all {
-				g.reboot()
-			}
-			start := time.Now()
-			_, err := locktest.NewClient(t, nodes, redlatch.Options{}).Lock(context.Background(), "job", &test.opts)
-			locktest.WantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
-			wantTook(t, start, test.want, test.want+10*time.Millisecond)
-		})
-	}
-}
-
 // TestQuarantineThatBeginsAgainAndAgainEndsTheWait loses one node after the
 // other, so that there is never a quorum.
 func TestQuarantineThatBeginsAgainAndAgainEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, nodes := newGuarded(1)
+		all, nodes := locktest.NewGuarded(1)
 		trusted(t, nodes)
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		for i := range 10 {
-			time.AfterFunc(time.Duration(i)*10*time.Second, all[0].reboot)
+			time.AfterFunc(time.Duration(i)*10*time.Second, all[0].Reboot)
 		}
 		time.Sleep(time.Millisecond)
 		start := time.Now()
@@ -266,10 +186,10 @@ func TestQuarantineThatBeginsAgainAndAgainEndsTheWait(t *testing.T) {
 // a limit in one local queue.
 func TestCallersOfOneClientOutwaitAQuarantineTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, nodes := newGuarded(3)
+		all, nodes := locktest.NewGuarded(3)
 		trusted(t, nodes)
 		for _, g := range all {
-			g.reboot()
+			g.Reboot()
 		}
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		start := time.Now()
@@ -294,10 +214,10 @@ func TestCallersOfOneClientOutwaitAQuarantineTogether(t *testing.T) {
 // quarantine, for two names.
 func TestLockAllOutwaitsAQuarantineOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, nodes := newGuarded(3)
+		all, nodes := locktest.NewGuarded(3)
 		other := trusted(t, nodes)
 		for _, g := range all {
-			g.reboot()
+			g.Reboot()
 		}
 		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		time.AfterFunc(wholeQuarantine+time.Millisecond, func() {
@@ -317,7 +237,7 @@ func TestLockAllOutwaitsAQuarantineOnce(t *testing.T) {
 func TestOnlyNodesThatCountReplicasWarnOfSentinel(t *testing.T) {
 	for _, counts := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			all, nodes := newGuarded(1)
+			all, nodes := locktest.NewGuarded(1)
 			if counts {
 				nodes[0] = countingReplicas{all[0]}
 			}
@@ -332,15 +252,15 @@ func TestOnlyNodesThatCountReplicasWarnOfSentinel(t *testing.T) {
 }
 
 // countingReplicas is a node that can require replicas.
-type countingReplicas struct{ *guardedNode }
+type countingReplicas struct{ *locktest.Guarded }
 
 func (countingReplicas) CountsReplicas() {}
 
 func TestReplicasAreRefusedWhereTheyCannotBeCounted(t *testing.T) {
 	for _, counts := range []bool{true, false} {
-		var n redlatch.Node = &guardedNode{name: "one"}
+		var n redlatch.Node = &locktest.Guarded{Name: "one"}
 		if counts {
-			n = countingReplicas{&guardedNode{name: "one"}}
+			n = countingReplicas{&locktest.Guarded{Name: "one"}}
 		}
 		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Replicas: 1}})
 		if counts {
@@ -352,5 +272,40 @@ func TestReplicasAreRefusedWhereTheyCannotBeCounted(t *testing.T) {
 		if !strings.Contains(err.Error(), "one, which cannot count") {
 			t.Errorf("the node is not named: %v", err)
 		}
+	}
+}
+
+// TestLongerParametersOutliveATotalLoss has all nodes lose their data, after a process
+// has adopted longer parameters than the defaults. It marks the nodes with those. If
+// another process was faster, and has marked them with the defaults, it does not
+// follow.
+func TestLongerParametersOutliveATotalLoss(t *testing.T) {
+	for _, faster := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			all, nodes := locktest.NewGuarded(3)
+			first := locktest.NewClient(t, nodes, redlatch.Options{AssumeFresh: true, Cluster: redlatch.Cluster{MaxTTL: 10 * time.Minute}})
+			locktest.MustLock(t, first, "first", redlatch.LockOptions{}).Release(t.Context())
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			locktest.MustLock(t, c, "second", redlatch.LockOptions{}).Release(t.Context())
+			synctest.Wait() // no request is left that meets an empty node
+			for _, g := range all {
+				g.Empty()
+			}
+			if faster {
+				other := locktest.NewClient(t, nodes, redlatch.Options{})
+				locktest.MustLock(t, other, "third", redlatch.LockOptions{}).Release(t.Context())
+				_, err := c.TryLock(t.Context(), "job", nil)
+				locktest.WantConfigError(t, err, "MaxTTL")
+				return
+			}
+			_, err := c.TryLock(t.Context(), "job", nil)
+			locktest.WantErr(t, err, redlatch.ErrQuarantine)
+			synctest.Wait()
+			for _, g := range all {
+				if got := g.Marker().Guard.MaxTTL; got != 10*time.Minute {
+					t.Errorf("%s is marked with a MaxTTL of %v", g, got)
+				}
+			}
+		})
 	}
 }

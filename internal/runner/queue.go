@@ -42,7 +42,7 @@ func (q *queue) asksBeside(a *Attempt) bool { return q.shortage.AsksBeside(a.unb
 // context ended before that, or the client is closing. Leave must follow when
 // the caller has finished asking.
 func (a *Attempt) Enter(ctx context.Context) bool {
-	if a.terms.Tries != 0 {
+	if a.terms.NoWait {
 		return true // it does not queue behind others
 	}
 	return a.c.queues.enter(ctx, a)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -38,7 +39,7 @@ func (h *holding) enter(t *testing.T, l *redlatch.Lease, opts redlatch.LockOptio
 			h.slots = map[int]bool{}
 		}
 		if h.slots[l.Slot()] || l.Slot() >= opts.Slots {
-			t.Errorf("slot %d of %d is held twice, or is none", l.Slot(), opts.Slots)
+			exclusion.Never(t, "slot %d of %d is held twice, or is none", l.Slot(), opts.Slots)
 		}
 		h.slots[l.Slot()] = true
 	default:
@@ -46,7 +47,7 @@ func (h *holding) enter(t *testing.T, l *redlatch.Lease, opts redlatch.LockOptio
 	}
 	h.most = max(h.most, h.readers+h.writers+len(h.slots))
 	if h.writers > 1 || h.writers == 1 && h.readers+len(h.slots) > 0 || h.readers > 0 && len(h.slots) > 0 {
-		t.Errorf("held together: %d writers, %d readers, slots %v", h.writers, h.readers, h.slots)
+		exclusion.Never(t, "held together: %d writers, %d readers, slots %v", h.writers, h.readers, h.slots)
 	}
 }
 
@@ -86,13 +87,13 @@ func TestReadersHoldTogetherAndExcludeWriters(t *testing.T) {
 			must(t, two.Release(t.Context()))
 			w := locktest.MustLock(t, c, "doc", redlatch.LockOptions{})
 			if w.Token() <= two.Token() {
-				t.Errorf("the writer has token %d, the reader before it %d", w.Token(), two.Token())
+				exclusion.Never(t, "the writer has token %d, the reader before it %d", w.Token(), two.Token())
 			}
 			_, err = c.TryLock(t.Context(), "doc", &reader)
 			locktest.WantErr(t, err, redlatch.ErrHeld)
 			must(t, w.Release(t.Context()))
 			if r := locktest.MustLock(t, c, "doc", reader); r.Token() <= w.Token() {
-				t.Errorf("the reader has token %d, the writer before it %d", r.Token(), w.Token())
+				exclusion.Never(t, "the reader has token %d, the writer before it %d", r.Token(), w.Token())
 			} else if err := r.Release(t.Context()); err != nil {
 				t.Error(err)
 			}

@@ -23,7 +23,7 @@ func firstServed(t *testing.T, hosts ...*locktest.Host) <-chan time.Time {
 	t.Cleanup(cancel)
 	for _, h := range hosts {
 		go func() {
-			l, err := h.Lock(ctx, "job", &redlatch.LockOptions{Tries: 1_000_000})
+			l, err := h.Lock(ctx, "job", &redlatch.LockOptions{Wait: 100 * time.Hour})
 			if err != nil {
 				return
 			}

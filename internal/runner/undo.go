@@ -30,8 +30,9 @@ func (c *Cluster) undo(i int, req node.Request) {
 // executed the undo yet answers the client's next attempt with the value of its
 // last one. Without them, our own leftover would look like another client's lock.
 type abandonedClaims struct {
-	mu   sync.Mutex
-	reqs map[string]leftover // by value
+	mu    sync.Mutex
+	reqs  map[string]leftover // by value
+	swept time.Duration       // when it was last looked through
 }
 
 // note keeps the release of a claim while a late request may leave something of
@@ -55,13 +56,17 @@ func (d *abandonedClaims) add(l leftover, now time.Duration) {
 	if d.reqs == nil {
 		d.reqs = map[string]leftover{}
 	}
-	// Sweeping at doubling sizes keeps the cost constant on average.
-	if n := len(d.reqs); n >= 64 && n&(n-1) == 0 {
+	// Sweeping at doubling sizes, and now and then, keeps the cost constant on
+	// average. A map keeps its memory, so a new one takes its place.
+	if n := len(d.reqs); n >= 64 && (n&(n-1) == 0 || now-d.swept >= latePlace) {
+		d.swept = now
+		kept := map[string]leftover{}
 		for value, l := range d.reqs {
-			if l.until <= now {
-				delete(d.reqs, value)
+			if l.until > now {
+				kept[value] = l
 			}
 		}
+		d.reqs = kept
 	}
 	d.reqs[l.req.Value] = l
 }

@@ -18,6 +18,7 @@ func (v *view) Now() protocol.Instant { return v.now }
 func (v *view) Time() time.Time       { return v.c.clock.Now() }
 func (v *view) Offset() time.Duration { return v.c.clockOffset() }
 func (v *view) ClockKnown() bool      { return v.c.clockKnown() }
+func (v *view) NoClocks() bool        { return v.c.noClocks() }
 func (v *view) Epoch(i int) uint64    { return v.c.members[i].epoch.Load() }
 func (v *view) Missed() uint32        { return v.c.inbox.missed.Load() }
 func (v *view) MayProbe(i int) bool   { return v.c.members[i].mayProbe(v.now) }

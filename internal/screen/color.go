@@ -3,12 +3,7 @@ package screen
 import (
 	"io"
 	"os"
-
-	"github.com/mattn/go-isatty"
 )
-
-// IsTerminal reports whether f is a terminal.
-func IsTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
 
 // Paint puts a text between the codes of a colour, if out is a terminal that
 // shows colours and NO_COLOR is not set.

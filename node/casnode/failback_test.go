@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -46,13 +49,22 @@ func newDatabases(n int) databases {
 }
 
 func (d databases) client(t *testing.T, fresh bool) (*redlatch.Client, []*primary) {
+	return d.clientAs(t, "node", fresh)
+}
+
+// clientAs returns a client that writes the addresses in its own way. All but
+// "node" list them in another order, too.
+func (d databases) clientAs(t *testing.T, how string, fresh bool) (*redlatch.Client, []*primary) {
 	var nodes []redlatch.Node
 	var primaries []*primary
 	for i, s := range d {
-		p := &primary{Node: New(s, nil), name: fmt.Sprint("node ", i)}
+		p := &primary{Node: New(s, nil), name: fmt.Sprint(how, " ", i)}
 		nodes, primaries = append(nodes, p), append(primaries, p)
 	}
-	c, err := redlatch.New(nodes, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second, TokenWindow: time.Second}, AssumeFresh: fresh})
+	if how != "node" {
+		slices.Reverse(nodes)
+	}
+	c, err := redlatch.New(nodes, &redlatch.Options{Cluster: redlatch.Cluster{Membership: "databases", MaxTTL: 20 * time.Second}, AssumeFresh: fresh})
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c, primaries
@@ -68,8 +80,14 @@ func (s *table) promote() (failBack func()) {
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.rows, s.server = rows, server
+		s.rows, s.server = maps.Clone(rows), server
 	}
+}
+
+// replace is promote by a server that is empty.
+func (s *table) replace() (failBack func()) {
+	defer func() { clear(s.rows) }()
+	return s.promote()
 }
 
 func use(t *testing.T, c *redlatch.Client, name string, ttl time.Duration) *redlatch.Lease {
@@ -96,7 +114,7 @@ func TestServerThatFailedBackIsMarkedAgain(t *testing.T) {
 		late, _ := d.client(t, false) // which knows nothing
 		for _, c := range []*redlatch.Client{z, late} {
 			if _, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: time.Second}); !errors.Is(err, redlatch.ErrQuarantine) {
-				t.Errorf("a second holder beside one with %v left: %v", lease.Remaining(), err)
+				exclusion.Never(t, "a second holder beside one with %v left: %v", lease.Remaining(), err)
 			}
 		}
 		start := time.Now()
@@ -125,7 +143,70 @@ func TestNewClientHearsFromOthersThatAServerFailedBack(t *testing.T) {
 		z, others := d.client(t, false)
 		others[0].delay.Store(int64(50 * time.Millisecond)) // the one that knows answers last
 		if _, err := z.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: time.Second}); err == nil {
-			t.Errorf("two holders: the first has %v left", lease.Remaining())
+			exclusion.Never(t, "two holders: the first has %v left", lease.Remaining())
+		}
+		// One that is asked beside it says why its grant does not count.
+		z, others = d.client(t, false)
+		others[2].cut.Store(true)
+		others[0].delay.Store(int64(50 * time.Millisecond))
+		_, err := z.TryLock(t.Context(), "another", &redlatch.LockOptions{TTL: time.Second})
+		if !errors.Is(err, redlatch.ErrQuarantine) || !strings.Contains(fmt.Sprint(err), "node 1: quarantined") {
+			t.Errorf("why there is no quorum is not said: %v", err)
 		}
 	})
+}
+
+// TestClientThatWritesAddressesDifferentlyHearsThatAServerFailedBack has one of three
+// databases be swapped out, for its replica or for an empty server, and back. The
+// client that comes then writes the addresses differently, in another order.
+func TestClientThatWritesAddressesDifferentlyHearsThatAServerFailedBack(t *testing.T) {
+	for name, swap := range map[string]func(s *table, serve func()) (failBack func()){
+		"a replica": func(s *table, serve func()) func() {
+			defer serve()
+			return s.promote()
+		},
+		"an empty server": func(s *table, serve func()) func() {
+			defer serve()
+			return s.replace()
+		},
+		"an empty server, out and in again": func(s *table, serve func()) func() {
+			back := s.replace()
+			serve()
+			in := s.promote()
+			back()
+			serve()
+			return in
+		},
+		"an empty server, twice": func(s *table, serve func()) func() {
+			back := s.replace()
+			serve()
+			s.replace()
+			serve()
+			return back
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDatabases(3)
+				y, nodes := d.clientAs(t, "node", true)
+				x, _ := d.clientAs(t, "address", false)
+				use(t, y, "first", time.Second).Release(t.Context())
+				failBack := swap(d[1], func() {
+					use(t, x, "second", time.Second).Release(t.Context())
+					time.Sleep(time.Minute) // its quarantine
+					use(t, y, "third", time.Second).Release(t.Context())
+					use(t, x, "third", time.Second).Release(t.Context())
+				})
+				nodes[0].cut.Store(true)
+				lease := use(t, y, "job", 20*time.Second) // on the other server and the third
+				failBack()
+				z, others := d.clientAs(t, "name", false)
+				others[0].delay.Store(int64(50 * time.Millisecond)) // the one that knows answers last
+				others[2].cut.Store(true)
+				if _, err := z.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: time.Second}); err == nil {
+					exclusion.Never(t, "two holders: the first has %v left", lease.Remaining())
+				}
+			})
+		})
+	}
 }

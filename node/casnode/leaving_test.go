@@ -130,6 +130,31 @@ func TestWaitersThatLeaveGetALockOfACrashedHolder(t *testing.T) {
 	t.Errorf("nobody got it in %v", w.now)
 }
 
+// TestCrashedWaitersOfACrashedHolderDelayNobodyWhoDoesNotStay has waiters crash with the
+// holder. Callers that do not stay get the lock at the first try 3 s after the time that
+// was left; if they try rarely, and several waiters crashed, at the one after that.
+func TestCrashedWaitersOfACrashedHolderDelayNobodyWhoDoesNotStay(t *testing.T) {
+	const ttl = 10 * time.Second
+	for _, c := range []struct {
+		waiters int
+		every   time.Duration
+		tries   int
+	}{{1, time.Second, 14}, {60, time.Second, 14}, {1, time.Minute, 2}, {60, time.Minute, 3}} {
+		w := calm(t, true)
+		w.expect(node.Granted, w.ask(w.start(), node.OpAcquire, "crashed", ttl))
+		for i := range c.waiters {
+			w.expect(node.Held, w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "job", Value: fmt.Sprint("waiter ", i), TTL: ttl, Wait: true, Ticket: int64(i + 1)}))
+		}
+		tries := 1
+		for ; w.ask(w.start(), node.OpAcquire, fmt.Sprint("try ", tries), ttl).Status != node.Granted && tries < 100; tries++ {
+			w.now += c.every
+		}
+		if tries > c.tries {
+			t.Errorf("%d waiters crashed: try %d got the lock, one each %v, want try %d at the latest", c.waiters, tries, c.every, c.tries)
+		}
+	}
+}
+
 // TestPlaceOfAWaiterThatCrashedIsLost has the head of the queue crash, and callers that
 // do not stay.
 func TestPlaceOfAWaiterThatCrashedIsLost(t *testing.T) {
@@ -304,6 +329,9 @@ func (w occurrences) complete(i, remembered, most int) {
 // TestOccurrencesOfManyProcessesEndByTimers has 10,000 occurrences completed, each by a
 // process that ends.
 func TestOccurrencesOfManyProcessesEndByTimers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten thousand processes take some seconds")
+	}
 	w := occurrences{calm(t, true)}
 	for i := range 10_000 {
 		w.complete(i, 14, 14+2*64+1) // those of seven days, and some for which no timer ran yet

@@ -193,7 +193,7 @@ func (n *Node) decideAhead(s Snapshot, req node.Request) (d decision, ok bool) {
 			return d, false
 		}
 		d, err := n.decide(s, req)
-		return d, err == nil && d.row != nil && d.timer == ""
+		return d, err == nil && d.row != nil && len(d.timers) == 0
 	}
 	later := s
 	later.Now = s.Now.Add(Span)

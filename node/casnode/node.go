@@ -205,7 +205,7 @@ func (n *Node) try(ctx context.Context, req node.Request) (reply node.Reply, don
 	if err != nil {
 		return d.reply, false, n.unsent(err)
 	}
-	if d.timer != "" && !n.startTimer(ctx, name, d.timer, d.lasts) {
+	if !n.startTimers(ctx, name, d.timers) {
 		d = d.plain()
 	}
 	done = true
@@ -229,11 +229,10 @@ type decision struct {
 	// fresh are the times that are new in the row of a store without a clock.
 	fresh map[uint64]time.Duration
 
-	// timer is a timer to start before the row is written; "" for none. lasts is how
-	// long it must run. plain is the decision without it.
-	timer string
-	lasts time.Duration
-	plain func() decision
+	// timers are those to start before the row is written, and how long they must run,
+	// by their ids. plain is the decision without them.
+	timers map[string]time.Duration
+	plain  func() decision
 }
 
 // decide executes a request on a snapshot.
@@ -282,11 +281,11 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 		entry.Limit(mostRecords, mostEnded, req.Occurrence, s.Now)
 		if n.timers != nil {
 			plain := entry.Clone()
-			d.timer, d.lasts = leaveTimer(&entry, req, d.reply, waited, s.Now)
+			d.timers = leaveTimers(&entry, req, d.reply, waited, s.Now)
 			d.plain = func() decision { return s.writes(d, changed, req.Name, &plain) }
 		}
 	}
-	return s.writes(d, changed || d.timer != "", req.Name, &entry), nil
+	return s.writes(d, changed || len(d.timers) > 0, req.Name, &entry), nil
 }
 
 // writes returns the decision to write an entry, if it has changed.
@@ -345,7 +344,7 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, d decision) (bool, error
 	by := n.prepared.Load()
 	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))
 	if done {
-		n.memory.wrote(row, len(seen.Row.Timers) > 0 || d.timer != "")
+		n.memory.wrote(row, len(seen.Row.Timers) > 0 || len(d.timers) > 0)
 		if seen.by != nil {
 			if seen.recalled { // and it was right
 				seen.recalled = false

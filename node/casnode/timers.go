@@ -34,23 +34,41 @@ const (
 	recordsLeft = 64
 )
 
-// leaveTimer has the entry refer to a timer, if one is needed. It returns its id, and
-// how long it must run.
-func leaveTimer(e *nodestate.Entry, req node.Request, reply node.Reply, waited bool, now time.Time) (id string, d time.Duration) {
-	id = crand.Text()[:12]
+// leaveTimers has the entry refer to timers, if some are needed. It returns how long
+// they must run, by their ids.
+func leaveTimers(e *nodestate.Entry, req node.Request, reply node.Reply, waited bool, now time.Time) (timers map[string]time.Duration) {
+	leave := func(d time.Duration, id string) {
+		if d <= 0 {
+			return
+		}
+		if timers == nil {
+			timers = map[string]time.Duration{}
+		}
+		timers[id] = d
+	}
+	id, other := crand.Text()[:12], crand.Text()[:12]
 	leaves := req.Op == node.OpAcquire && !req.Wait || req.Op == node.OpRelease && waited
 	switch {
 	case req.Op == node.OpComplete:
-		d = e.LeaveForRecords(id, recordsLeft, now)
+		leave(e.LeaveForRecords(id, recordsLeft, now), id)
 	case leaves && len(e.Holders) > 0 && (reply.Status == node.Held || waited):
-		d = e.LeaveForHolders(id, now)
+		leave(e.LeaveForHolders(id, now), id)
+		// The waiters may have crashed, too. Their places are over before the lock is.
+		leave(e.LeaveForHead(other, now), other)
 	case leaves && reply.Status == node.Reserved:
-		d = e.LeaveForHead(id, now)
+		leave(e.LeaveForHead(id, now), id)
 	}
-	if d <= 0 {
-		return "", 0
+	return timers
+}
+
+// startTimers reports whether all timers run.
+func (n *Node) startTimers(ctx context.Context, name string, timers map[string]time.Duration) bool {
+	for id, d := range timers {
+		if !n.startTimer(ctx, name, id, d) {
+			return false
+		}
 	}
-	return id, d
+	return true
 }
 
 // startTimer reports whether a timer runs. One that may run and may not is left alone:

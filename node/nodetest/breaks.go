@@ -47,6 +47,29 @@ var breakClaims = []claim{
 		p.heldBy("two")
 		p.fence(token + 2)
 	}},
+	// The holder has other nodes, which the break reaches later. Meanwhile it must not
+	// get this one back.
+	{"a holder that was broken is not repaired", func(p *probe) {
+		token := p.take("one")
+		p.expect(node.Granted, p.b, p.breakUp(token+5))
+		p.expect(node.Stale, p.a, p.repair("one", token))
+		p.takeAndRelease(p.b, "two", token+6)
+		p.expect(node.Stale, p.a, p.repair("one", token+4))
+		p.free()
+	}},
+	{"a holder is not repaired on a node that was free when it was broken", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.b, p.breakUp(token+5))
+		p.expect(node.Stale, p.a, p.repair("one", token))
+		p.free()
+	}},
+	// A break that too few nodes got leaves its token to the next holder.
+	{"a holder with the token of a break is repaired", func(p *probe) {
+		token := p.take("one")
+		p.expect(node.Granted, p.b, p.breakUp(token+5))
+		p.expect(node.Granted, p.a, p.repair("two", token+5))
+		p.heldBy("two")
+	}},
 	{"a break ahead of the window changes nothing", func(p *probe) {
 		token := p.take("one")
 		p.wantFence(p.expect(node.Ahead, p.b, p.breakUp(p.token(outside))), token)

@@ -22,6 +22,17 @@ var fenceClaims = []claim{
 		p.outlast(keep / 2)
 		p.fence(token)
 	}},
+	{"a shorter retention does not shorten the fence's", func(p *probe) {
+		token := p.take("one")
+		brief := func(req node.Request) node.Request { return withRetention(req, p.h.Unit) }
+		p.expect(node.Granted, p.a, brief(p.extend("one", token)))
+		p.reserve(true, brief(p.reserving("one", token+1, 1)))
+		p.expect(node.Held, p.b, brief(p.release("two", token+3)))
+		p.expect(node.Granted, p.a, brief(p.release("one", token+4)))
+		p.expect(node.Granted, p.b, brief(p.acquire("two", token+5)), brief(p.breakUp(token+6)))
+		p.outlast(p.h.Unit)
+		p.fence(token + 6)
+	}},
 	{"the fence outlives expiry", func(p *probe) {
 		token := p.token(0)
 		p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))

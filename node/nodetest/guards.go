@@ -10,10 +10,11 @@ import (
 // guardClaims is for nodes with a marker. There is one marker, so it is one claim.
 var guardClaims = []claim{
 	{"a node obeys its marker", func(p *probe) {
+		const lineage = "0a1b2c3d"
 		ours, theirs := p.membership(), p.membership()
 		mark := func(want node.Status, what node.Mark, g *node.Guard) node.Reply {
 			p.Helper()
-			reply := p.expect(want, p.a, node.Request{Op: node.OpMark, Mark: what, Guard: g})
+			reply := p.expect(want, p.a, node.Request{Op: node.OpMark, Mark: what, Guard: g, Lineage: lineage, Epochs: lineage + ":1"})
 			if reply.Guard == nil {
 				p.Fatalf("mark %d: the reply has no marker", what)
 			}
@@ -47,8 +48,8 @@ var guardClaims = []claim{
 
 		// When the quarantine is over, it grants to its membership and to no other.
 		epoch := mark(node.Granted, node.MarkRead, ours).Epoch
-		if reply := p.expect(node.Granted, p.b, guarded(p.acquire("one", t), ours)); reply.Epoch != epoch || reply.Server == "" {
-			p.Errorf("a grant by the server %q has epoch %d, want %d", reply.Server, reply.Epoch, epoch)
+		if reply := p.expect(node.Granted, p.b, guarded(p.acquire("one", t), ours)); reply.Epoch != epoch || reply.Lineage != lineage || reply.Epochs.Of(lineage) != 1 || reply.Server == "" {
+			p.Errorf("a grant by the server %q has epoch %d and lineage %q, and notes %q, want %d and %q", reply.Server, reply.Epoch, reply.Lineage, reply.Epochs, epoch, lineage)
 		}
 		for _, g := range []*node.Guard{theirs, off(theirs)} {
 			p.expect(node.Misconfigured, p.b, guarded(p.extend("one", t), g))
@@ -69,7 +70,9 @@ var guardClaims = []claim{
 		p.reserve(true, reserving)
 
 		// A node that is barred grants to nobody. What is held can be released.
-		mark(node.Misconfigured, node.MarkBar, theirs)
+		if barred := mark(node.Misconfigured, node.MarkBar, theirs); barred.Guard.From != ours.Nodes {
+			p.Errorf("the marker of the barred node says that it was of %q, want %q", barred.Guard.From, ours.Nodes)
+		}
 		for _, g := range []*node.Guard{ours, theirs} {
 			p.expect(node.Misconfigured, p.b, guarded(withName(p.acquire("two", t), p.name+"/other"), g))
 		}

@@ -38,6 +38,29 @@ func breakMutants() []mutant {
 			claims: []string{"a break leaves alone what was granted its token or a higher one"},
 		},
 		{
+			name: "repairs a holder that was broken",
+			do: instead(node.OpRepair, func(n *broken, req node.Request) node.Reply {
+				reply := n.ask(req)
+				if reply.Status == node.Stale {
+					req.Token = reply.Fence
+					reply = n.ask(req)
+				}
+				return reply
+			}),
+			claims: []string{"a holder that was broken is not repaired", "a holder is not repaired on a node that was free when it was broken"},
+		},
+		{
+			name: "takes the token of a break for one from before it",
+			do: instead(node.OpRepair, func(n *broken, req node.Request) node.Reply {
+				if reply := look(n, req); reply.Fence == req.Token {
+					reply.Status = node.Stale
+					return reply
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a holder with the token of a break is repaired"},
+		},
+		{
 			name: "breaks once with a token",
 			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				if reply := look(n, req); req.Token != 0 && reply.Fence == req.Token {
@@ -58,16 +81,6 @@ func breakMutants() []mutant {
 				return reply
 			}),
 			claims: []string{"a break ahead of the window changes nothing"},
-		},
-		{
-			name: "forgets the fence in a break without a token",
-			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
-				if req.Token == 0 {
-					req.Token = look(n, req).Fence + 1
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"a break without a token leaves the fence alone"},
 		},
 		{
 			name: "breaks what begins alike",

@@ -75,6 +75,9 @@ func TestEachBreakageOfTheMarkerIsSeen(t *testing.T) {
 		"any membership writes it":             {ask: marking(node.MarkWrite, node.MarkReplace)},
 		"its epoch is not compared":            {ask: func(req *node.Request) { req.Epoch = 0 }},
 		"a grant does not show its epoch":      {answer: func(_ node.Request, r *node.Reply) { r.Epoch = 0 }},
+		"its lineage is not written":           {ask: func(req *node.Request) { req.Lineage = "" }},
+		"a grant does not show its lineage":    {answer: func(_ node.Request, r *node.Reply) { r.Lineage = "" }},
+		"epochs are not noted":                 {ask: func(req *node.Request) { req.Epochs = "" }},
 		"a grant does not name the server":     {answer: func(_ node.Request, r *node.Reply) { r.Server = "" }},
 		"the quarantine does not end": {answer: func(req node.Request, r *node.Reply) {
 			if req.Guard != nil && r.Status == node.Granted {

@@ -52,11 +52,6 @@ func listMutants() []mutant {
 			claims: []string{"a held name is listed with its holder", "names are independent, however odd", "a listing keeps to its prefix"},
 		},
 		{
-			name:   "lists the fence as the holder's token",
-			read:   change(func(l *node.Listing) { l.Reply.HolderToken = l.Reply.Fence }),
-			claims: []string{"a held name is listed with its holder"},
-		},
-		{
 			name: "lists what was held",
 			read: misreading{list: func(n *broken, prefix string, found func(node.Listing)) {
 				n.listed(prefix, found)
@@ -107,17 +102,6 @@ func listMutants() []mutant {
 		{
 			name:   "lists waiters in the wrong order",
 			read:   change(func(l *node.Listing) { slices.Reverse(l.Waiters) }),
-			claims: []string{"a name is listed with its waiters"},
-		},
-		{
-			name: "lists a name that is waited for only while it is held",
-			read: misreading{list: func(n *broken, prefix string, found func(node.Listing)) {
-				n.listed(prefix, func(l node.Listing) {
-					if l.Reply.Status == node.Held {
-						found(l)
-					}
-				})
-			}},
 			claims: []string{"a name is listed with its waiters"},
 		},
 	}

@@ -19,15 +19,6 @@ func queueMutants() []mutant {
 			claims: []string{"the queue is ordered by ticket and value, not by arrival"},
 		},
 		{
-			name: "queues those with one ticket by arrival",
-			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-				n.count++
-				req.Ticket = req.Ticket*1000 + int64(n.count)
-				return n.Node.Do(ctx, req)
-			},
-			claims: []string{"the queue is ordered by ticket and value, not by arrival"},
-		},
-		{
 			name:   "queues nobody",
 			do:     rewrite(func(req *node.Request) { req.Wait = false }),
 			claims: []string{"a free name is granted to the head alone", "queues are independent"},
@@ -42,17 +33,6 @@ func queueMutants() []mutant {
 				return n.Node.Do(ctx, req)
 			},
 			claims: []string{"a caller that does not wait is not queued"},
-		},
-		{
-			name: "grants a free name to whoever asks",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				reply := n.ask(req)
-				if reply.Status == node.Reserved {
-					reply.Status, reply.Rank = node.Granted, 0
-				}
-				return reply
-			}),
-			claims: []string{"a free name is granted to the head alone"},
 		},
 		{
 			name: "leaves the granted in the queue",

@@ -43,20 +43,6 @@ func holdMutants() []mutant {
 			},
 		},
 		{
-			name:   "does not say who holds",
-			do:     misreport(func(_ node.Request, r *node.Reply) { r.Value = "" }),
-			claims: []string{"a refused caller learns who holds, and for how long"},
-		},
-		{
-			name: "says how long it was and not how long yet",
-			do: misreport(func(req node.Request, r *node.Reply) {
-				if r.Status == node.Held {
-					r.Left = req.TTL
-				}
-			}),
-			claims: []string{"a refused caller learns who holds, and for how long"},
-		},
-		{
 			name:   "has a clock that stands still",
 			do:     misreport(func(_ node.Request, r *node.Reply) { r.Now = time.Unix(1e9, 0) }),
 			claims: []string{"the node's clock runs on"},
@@ -74,33 +60,12 @@ func holdMutants() []mutant {
 			claims: []string{"asking again is granted and refreshes", "asking again with a higher token raises the fence"},
 		},
 		{
-			name: "does not refresh for the holder who asks again",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				look := req
-				look.Op = node.OpInspect
-				if held := n.ask(look); held.Status == node.Held && held.Value == req.Value {
-					req.TTL = held.Left
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"asking again is granted and refreshes"},
-		},
-		{
 			name: "does not release",
 			do: instead(node.OpRelease, func(n *broken, req node.Request) node.Reply {
 				req.Op = node.OpExtend
 				return n.ask(req)
 			}),
 			claims: []string{"releasing twice is harmless"},
-		},
-		{
-			name: "releases without comparing",
-			do: instead(node.OpRelease, func(n *broken, req node.Request) node.Reply {
-				reply := n.ask(req)
-				n.evict(req)
-				return reply
-			}),
-			claims: []string{"releasing twice is harmless", "values are compared whole and exactly"},
 		},
 		{
 			name: "extends without comparing",
@@ -113,18 +78,6 @@ func holdMutants() []mutant {
 				return reply
 			}),
 			claims: []string{"extend by another value changes nothing"},
-		},
-		{
-			name: "creates by extending",
-			do: instead(node.OpExtend, func(n *broken, req node.Request) node.Reply {
-				reply := n.ask(req)
-				if reply.Status == node.Absent {
-					req.Op = node.OpAcquire
-					n.ask(req)
-				}
-				return reply
-			}),
-			claims: []string{"extend never creates"},
 		},
 		{
 			name: "says extended and is not",

@@ -10,11 +10,6 @@ import (
 func tokenMutants() []mutant {
 	return []mutant{
 		{
-			name:   "does not tell the fence",
-			do:     misreport(func(_ node.Request, r *node.Reply) { r.Fence = 0 }),
-			claims: []string{"a refused caller learns who holds, and for how long"},
-		},
-		{
 			name: "takes the fence for the holder's token",
 			do: misreport(func(_ node.Request, r *node.Reply) {
 				if r.Status == node.Held {
@@ -47,18 +42,6 @@ func tokenMutants() []mutant {
 			name:   "does not show who is first in the queue",
 			do:     misreport(func(_ node.Request, r *node.Reply) { r.Next = 0 }),
 			claims: []string{"a reserve shows the first ticket in the queue"},
-		},
-		{
-			name: "grants the fence's own token again",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				reply := n.ask(req)
-				if reply.Status == node.Stale && reply.Fence == req.Token {
-					req.Token = 0
-					reply = n.ask(req)
-				}
-				return reply
-			}),
-			claims: []string{"a token at or below the fence is stale", "tokens are exact to the last digit"},
 		},
 		{
 			name:   "has no window",
@@ -94,41 +77,6 @@ func tokenMutants() []mutant {
 			claims: []string{"a token within the window is granted"},
 		},
 		{
-			name: "does not raise the fence for the holder",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				look := req
-				look.Op = node.OpInspect
-				if held := n.ask(look); held.Value == req.Value && req.Token >= held.Fence {
-					req.Token = 0
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"asking again with a higher token raises the fence"},
-		},
-		{
-			name: "grants the holder any token",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				look := req
-				look.Op = node.OpInspect
-				if held := n.ask(look); held.Value == req.Value {
-					req.Token = 0
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"tokens are exact to the last digit"},
-		},
-		{
-			name: "finds fault with the token before it says who holds",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				reply := n.ask(req)
-				if reply.Status == node.Held && req.Token != 0 && req.Token <= reply.Fence {
-					reply.Status = node.Stale
-				}
-				return reply
-			}),
-			claims: []string{"held is answered before any fault of the token"},
-		},
-		{
 			name: "takes token 0 for a token",
 			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				req.Token = max(req.Token, 1)
@@ -160,11 +108,15 @@ func fenceMutants() []mutant {
 			claims: []string{"extension keeps the fence"},
 		},
 		{
-			name: "forgets the fence with the lock",
-			do:   rewrite(func(req *node.Request) { req.Retention = req.TTL }),
-			claims: []string{
-				"the fence outlives expiry",
+			name: "has the last request say how long the fence is kept",
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Retention < time.Second && req.Op == node.OpBreak {
+					n.notes[req.Name] = "+"
+				}
+				req.Name += n.notes[req.Name]
+				return n.Node.Do(ctx, req)
 			},
+			claims: []string{"a shorter retention does not shorten the fence's"},
 		},
 		{
 			name: "forgets the fence by releasing",
@@ -223,15 +175,6 @@ func fenceMutants() []mutant {
 			},
 		},
 		{
-			name: "repairs as if it were acquired",
-			do: rewrite(func(req *node.Request) {
-				if req.Op == node.OpRepair {
-					req.Op = node.OpAcquire
-				}
-			}),
-			claims: []string{"a repair with a token behind the window is granted", "a repair is granted whatever the fence, and does not lower it"},
-		},
-		{
 			name: "repairs over another's lock",
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if req.Op == node.OpRepair {
@@ -247,23 +190,6 @@ func fenceMutants() []mutant {
 			claims: []string{
 				"a repair after a release that forbids it is stale", "a release forbids repairs of its own value alone, and for a while",
 				"a repair of a reader needs room", "a copy of a repair that comes after the release is stale",
-			},
-		},
-		{
-			name:   "forbids repairs for ever",
-			do:     rewrite(func(req *node.Request) { req.NoRepair *= 1000 }),
-			claims: []string{"a release forbids repairs of its own value alone, and for a while"},
-		},
-		{
-			name: "repairs nothing at the fence",
-			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-				if r, err := n.Node.Do(ctx, node.Request{Op: node.OpInspect, Name: req.Name}); req.Op == node.OpRepair && (err != nil || r.Status == node.Absent && r.Fence == req.Token) {
-					return node.Reply{Status: node.Stale, Fence: r.Fence, Now: r.Now}, err
-				}
-				return n.Node.Do(ctx, req)
-			},
-			claims: []string{
-				"a repair is granted whatever the fence, and does not lower it", "a release forbids repairs of its own value alone, and for a while",
 			},
 		},
 		{
@@ -288,20 +214,6 @@ func fenceMutants() []mutant {
 				}
 			}),
 			claims: []string{"a release ahead of the window raises nothing"},
-		},
-		{
-			name: "sets the fence by releasing",
-			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-				reply, err := n.Node.Do(ctx, req)
-				if req.Op == node.OpRelease && reply.Fence > req.Token {
-					n.notes[req.Name] = "lowered"
-				}
-				if n.notes[req.Name] != "" {
-					reply.Fence = req.Token
-				}
-				return reply, err
-			},
-			claims: []string{"a release never lowers the fence"},
 		},
 	}
 }

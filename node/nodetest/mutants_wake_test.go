@@ -22,11 +22,6 @@ func wakeMutants() []mutant {
 			claims: []string{"a release wakes the head, once", "a wake carries the fence", "who leaves the queue passes its turn on"},
 		},
 		{
-			name:   "wakes twice",
-			tell:   func(w node.Wake) []node.Wake { return []node.Wake{w, w} },
-			claims: []string{"a release wakes the head, once"},
-		},
-		{
 			name:   "forewarns nobody",
 			tell:   drop(node.WakeNear),
 			claims: []string{"the second in the queue is notified that it is near"},
@@ -36,15 +31,6 @@ func wakeMutants() []mutant {
 			tell: drop(node.WakeCall),
 			claims: []string{"those behind a silent head are called, ever more, and lapse together",
 				"a held name has the same rule for silent waiters"},
-		},
-		{
-			name: "does not say when to look again",
-			do: misreport(func(_ node.Request, r *node.Reply) {
-				if r.Status == node.Reserved {
-					r.Left = 0
-				}
-			}),
-			claims: []string{"those behind a silent head are called, ever more, and lapse together"},
 		},
 		{
 			name: "drops those whom it calls though they ask",
@@ -59,14 +45,6 @@ func wakeMutants() []mutant {
 				return reply, err
 			},
 			claims: []string{"who asks when it is called keeps its place"},
-		},
-		{
-			name: "leaves the fence out of its wakes",
-			tell: func(w node.Wake) []node.Wake {
-				w.Fence = 0
-				return []node.Wake{w}
-			},
-			claims: []string{"a wake carries the fence"},
 		},
 		{
 			name: "keeps a name for a woken waiter for ever",

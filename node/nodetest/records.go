@@ -79,7 +79,7 @@ var recordClaims = []claim{
 	}},
 	{"a memory of a name has a beginning, and keeps it", func(p *probe) {
 		r, first := p.memory(p.a, p.record(node.OpCheck, "one"))
-		if off := first.Begun.Sub(r.Now); off > 0 || off < -p.tolerance || !first.Since.Equal(first.Begun) {
+		if off := first.Begun.Sub(r.Now); off > 0 || off < -p.h.Unit || !first.Since.Equal(first.Begun) {
 			p.Fatalf("the memory began %v before now, and is complete since %v", -off, first.Since)
 		}
 		p.pass(p.h.Unit)
@@ -95,23 +95,28 @@ var recordClaims = []claim{
 			p.Fatalf("nobody asked for so long, and the memory began at %v, as before", m.Begun)
 		}
 	}},
-	{"a memory is kept when it is whole, or longer than the retention", func(p *probe) {
+	// A caller with a short retention would take a young memory for an old one.
+	{"a memory knows the longest retention", func(p *probe) {
+		for _, x := range []struct{ asked, want time.Duration }{
+			{retention, retention}, {p.h.Unit, retention}, {retention + time.Minute, retention + time.Minute}, {retention, retention + time.Minute},
+		} {
+			for _, op := range []node.Op{node.OpCheck, node.OpComplete, node.OpRecords} {
+				if _, m := p.memory(p.a, withRetention(p.record(op, "one"), x.asked)); m.Retention != x.want {
+					p.Fatalf("%v with a retention of %v: the memory says %v, want %v", op, x.asked, m.Retention, x.want)
+				}
+			}
+		}
+	}},
+	{"a memory is whole after an adoption that makes it whole", func(p *probe) {
 		check := p.record(node.OpCheck, "one")
 		_, m := p.memory(p.a, check)
-		if m.Kept || m.Whole {
-			p.Fatalf("a new memory is kept: %+v", m)
-		}
-		p.pass(2 * p.h.Unit)
-		if _, m := p.memory(p.a, withRetention(check, p.h.Unit)); !m.Kept || m.Whole {
-			p.Errorf("a memory of two retentions is not kept, or whole: %+v", m)
-		}
-		if _, m := p.memory(p.a, check); m.Kept {
-			p.Errorf("a memory of less than a retention is kept: %+v", m)
+		if m.Whole {
+			p.Fatalf("a new memory is whole: %+v", m)
 		}
 		whole := p.adopt(p.begun(m))
 		whole.Adopt.Whole, whole.Adopt.Since = true, m.Begun.Add(-time.Minute)
 		p.expect(node.Granted, p.b, whole)
-		if _, m2 := p.memory(p.a, check); !m2.Kept || !m2.Whole || !m2.Begun.Equal(m.Begun) ||
+		if _, m2 := p.memory(p.a, check); !m2.Whole || !m2.Begun.Equal(m.Begun) ||
 			m2.Since.Sub(m.Begun.Add(-time.Minute)).Abs() > time.Millisecond && !p.same(m2.Since, m.Begun.Add(-time.Minute)) {
 			p.Errorf("after an adoption the memory is %+v, and was %+v", m2, m)
 		}
@@ -195,7 +200,7 @@ var recordClaims = []claim{
 		if len(l.Completed) != 3 || l.Completed[0].Occurrence != "first" || l.Completed[1].Occurrence != "second" || l.Completed[2].Occurrence != "third \x00 {}" {
 			p.Fatalf("it shows the records %q", l.Completed)
 		}
-		if off := l.Completed[1].Until.Sub(r.Now.Add(retention)); off.Abs() > p.tolerance && !p.same(l.Completed[1].Until, r.Now.Add(retention)) {
+		if off := l.Completed[1].Until.Sub(r.Now.Add(retention)); off.Abs() > p.h.Unit && !p.same(l.Completed[1].Until, r.Now.Add(retention)) {
 			p.Errorf("it shows that a record is forgotten %v too late", off)
 		}
 		if !p.same(l.Since, first.Since) || l.Reply.Status != node.Absent {

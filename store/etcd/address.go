@@ -41,7 +41,7 @@ func Open(address string, opts *Options) (*Node, error) {
 		return nil, err
 	}
 	s := newStore(config.Endpoints, o)
-	s.config = config
+	s.config, s.lines = config, newLines(config, config.TLS)
 	return newNode(s, o), nil
 }
 
@@ -63,7 +63,7 @@ func parse(address string, o *Options) (*clientv3.Config, error) {
 	}
 	o.Prefix = cmp.Or(o.Prefix, prefix)
 	config := &clientv3.Config{
-		DialTimeout: 5 * time.Second, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+		DialTimeout: 2 * time.Second, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		Logger: zap.NewNop(),
 	}
 	if at := strings.LastIndex(hosts, "@"); at >= 0 {

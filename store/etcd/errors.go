@@ -74,5 +74,5 @@ func explain(err error) error {
 // same compares an error with one of etcd's by its text: the client returns some as
 // errors of gRPC.
 func same(err, theirs error) bool {
-	return errors.Is(err, theirs) || rpctypes.ErrorDesc(err) == rpctypes.ErrorDesc(theirs)
+	return err != nil && (errors.Is(err, theirs) || rpctypes.ErrorDesc(err) == rpctypes.ErrorDesc(theirs))
 }

@@ -6,13 +6,17 @@ import (
 
 	"github.com/redlatch/redlatch/node"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 var _ node.Examiner = (*Node)(nil)
 
+// manyRevisions is how many a database may have before somebody should have compacted it.
+const manyRevisions = 1000
+
 // Examine tries the requests of a lock, counts the members and the timers that run, and
-// looks for a database that is full or nearly so.
+// looks for a database that is full or that nobody compacts.
 func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, error) {
 	if _, _, err := n.Identity(ctx); err != nil {
 		return nil, err
@@ -28,6 +32,12 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 		found.Add(node.Advice, "members", fmt.Sprintf("the cluster has %d of 3 members", n), "locks are unavailable if a member fails", "run three members")
 	} else {
 		found.Add(node.Fine, "members", fmt.Sprintf("the cluster has %d members, of which %d may fail", n, (n-1)/2), "", "")
+	}
+	if _, err := client.Get(ctx, n.store.identity(), clientv3.WithRev(1)); same(err, rpctypes.ErrCompacted) {
+		found.Add(node.Fine, "compaction", "the database is compacted", "", "")
+	} else if r, last := client.Get(ctx, n.store.identity()); err == nil && last == nil && r.Header.Revision >= manyRevisions {
+		found.Add(node.Advice, "compaction", fmt.Sprintf("none of %d revisions was ever compacted", r.Header.Revision),
+			"the database grows with every extension until it is full, and locks are unavailable", "start the members with --auto-compaction-mode=periodic --auto-compaction-retention=1h")
 	}
 	full := false
 	if r, err := client.AlarmList(ctx); err == nil { // only root may ask, with authentication

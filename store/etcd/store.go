@@ -32,6 +32,7 @@ import (
 type store struct {
 	prefix, name string
 	config       *clientv3.Config // nil if the client is the program's
+	lines        *lines           // nil then
 
 	mu      sync.Mutex // guards all fields below
 	client  *clientv3.Client
@@ -61,7 +62,7 @@ func (s *store) connect(ctx context.Context) (*clientv3.Client, error) {
 	}
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, s.lines.why(time.Time{}, ctx.Err())
 	case <-dialled:
 	}
 	s.mu.Lock()
@@ -81,6 +82,9 @@ func (s *store) dial(dialled chan struct{}) {
 	if s.dialled = nil; err == nil && s.closed {
 		client.Close()
 		err = errClosed
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.lines.why(time.Time{}, err)
 	}
 	if s.failed = explain(err); err == nil {
 		s.client = client
@@ -125,7 +129,11 @@ func (s *store) txn(ctx context.Context, compare []clientv3.Cmp, ops ...clientv3
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	r, err := client.Txn(ctx).If(compare...).Then(ops...).Commit()
+	if err != nil && ctx.Err() != nil {
+		err = s.lines.why(began, err)
+	}
 	return r, explain(err)
 }
 

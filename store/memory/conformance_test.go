@@ -21,7 +21,6 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// snippet: conformance
 func TestConformanceInRealTime(t *testing.T) {
 	nodetest.Run(t, nodetest.Harness{
 		Open: func(testing.TB) (a, b node.Node) {
@@ -32,5 +31,3 @@ func TestConformanceInRealTime(t *testing.T) {
 		Unit:  20 * time.Millisecond,
 	})
 }
-
-// end snippet

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/mysql"
 )
@@ -17,11 +18,13 @@ import (
 // TestFailoverBetweenReadAndWriteGivesNoSecondHolder has a client read the row of
 // a lock and stop. Another client gets the lock, and a replica that lacks it takes
 // the server's place. Then the first client goes on.
-func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
+func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) { onBoth(t, failoverBetween) }
+
+func failoverBetween(t *testing.T, p product) {
 	for _, used := range []bool{false, true} {
 		t.Run(fmt.Sprintf("row exists %v", used), func(t *testing.T) {
 			t.Parallel()
-			primary := servertest.OwnMariaDB(t, "--server-id=1", "--log-bin")
+			primary := p.replicating(t, 1)
 			proxy := servertest.NewProxy(t, primary)
 			stop, read, goOn := false, make(chan bool), make(chan bool)
 			var once sync.Once
@@ -51,7 +54,7 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 			for _, name := range names {
 				must(t, a.Do(ctx, name, nil, func(context.Context, *redlatch.Lease) error { return nil }))
 			}
-			replica, promote := follow(t, primary)
+			replica, promote := p.follow(t, primary)
 			// A replica that is frozen gets what is in its socket's buffer.
 			exec(t, replica.DSN(), "STOP SLAVE")
 			stop = true
@@ -70,7 +73,7 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 			close(goOn)
 			err = <-answer
 			if err == nil && lease.Err() == nil {
-				t.Error("two clients hold the lock")
+				exclusion.Never(t, "two clients hold the lock")
 			}
 			t.Logf("the first client: %v", err)
 		})

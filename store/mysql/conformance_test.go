@@ -5,6 +5,7 @@ package mysql_test
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -19,14 +20,45 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
+// product is a server that the package is for, and what is other on it.
+type product struct {
+	name      string
+	shared    func(testing.TB) string
+	own       func(testing.TB, ...string) *servertest.OwnDatabase
+	flags     []string // of servers that follow each other
+	position  string   // where a replica goes on
+	isolation string   // the variable
+	mode      string   // the most unlike the default
+	limit     func(time.Duration) string
+}
+
+var (
+	mariaDB = product{"MariaDB", servertest.MariaDB, servertest.OwnMariaDB, nil, "MASTER_USE_GTID = slave_pos", "tx_isolation", "ORACLE",
+		func(d time.Duration) string { return fmt.Sprintf("max_statement_time=%.3f", d.Seconds()) }}
+	mySQL = product{"MySQL", servertest.MySQL, servertest.OwnMySQL, []string{"--gtid-mode=ON", "--enforce-gtid-consistency=ON"}, "MASTER_AUTO_POSITION = 1", "transaction_isolation", "ANSI",
+		// It limits no statement that writes, but how long it waits.
+		func(d time.Duration) string { return fmt.Sprintf("innodb_lock_wait_timeout=%.0f", max(1, d.Seconds())) }}
+)
+
+func onBoth(t *testing.T, f func(*testing.T, product)) {
+	for _, p := range []product{mariaDB, mySQL} {
+		t.Run(p.name, func(t *testing.T) { f(t, p) })
+	}
+}
+
 func TestConformance(t *testing.T) {
-	conformance(t, "conformance", "")
+	conformance(t, servertest.MariaDB(t), servertest.OwnMariaDB, "conformance")
+}
+
+func TestConformanceOfMySQL(t *testing.T) {
+	conformance(t, servertest.MySQL(t), servertest.OwnMySQL, "conformance")
 }
 
 // TestConformanceWhereAnEmptyStringIsNull runs the suite under the mode of Oracle
 // that turns ” into NULL.
 func TestConformanceWhereAnEmptyStringIsNull(t *testing.T) {
-	conformance(t, "empty_is_null", "?sql_mode=%27ORACLE,EMPTY_STRING_IS_NULL%27")
+	const mode = "?sql_mode=%27ORACLE,EMPTY_STRING_IS_NULL%27"
+	conformance(t, servertest.MariaDB(t)+mode, servertest.OwnMariaDB, "empty_is_null")
 }
 
 // TestNodeIsMarkedWhereAnEmptyStringIsNull marks a node: the marker's name is
@@ -48,8 +80,8 @@ func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
 	}
 }
 
-func conformance(t *testing.T, table, parameters string) {
-	dsn := servertest.MariaDB(t) + parameters
+// conformance runs the suite on a server, and on one like another.
+func conformance(t *testing.T, dsn string, other func(testing.TB, ...string) *servertest.OwnDatabase, table string) {
 	open := func(t testing.TB, dsn, table string) casnode.Store {
 		n, err := mysql.Open(dsn, &mysql.Options{Table: table})
 		must(t, err)
@@ -62,7 +94,7 @@ func conformance(t *testing.T, table, parameters string) {
 			return open(t, dsn, table), open(t, dsn, table)
 		},
 		Apart: func(t testing.TB) (a, b casnode.Store) {
-			return open(t, dsn, table), open(t, servertest.OwnMariaDB(t).DSN()+parameters, table)
+			return open(t, dsn, table), open(t, other(t).DSN(), table)
 		},
 		Sweeps: true, Stamps: true, // MySQL sends no notifications: it is no Hearer
 	})

@@ -20,9 +20,6 @@ type dialect struct {
 	// from, seeSources the right that it needs, and forget the statement that
 	// removes them.
 	sources, seeSources, forget string
-	// waits are the settings of a session that bound its waits for locks; "" if
-	// limited does that.
-	waits string
 }
 
 // dialectOf returns the dialect of a server by its version.
@@ -44,12 +41,16 @@ const common = `CASE WHEN @@SESSION.autocommit <> 1 THEN 'autocommit'
 	WHEN @@GLOBAL.log_bin <> 0 AND @@SESSION.binlog_format = 'STATEMENT' THEN 'binlog_format'
 	WHEN CONCAT('=', @@GLOBAL.read_only) NOT IN ('=0', '=OFF') THEN 'read_only'`
 
+// closed is the part of fitness that has MariaDB look for a transaction. It is 0 in a
+// statement that is a transaction of its own.
+const closed = ` WHEN @@in_transaction <> 0 THEN 'transaction'`
+
 var mariaDB = dialect{
 	server: "CONCAT('mariadb/', @@GLOBAL.gtid_domain_id, '/', @@GLOBAL.server_id, '/', @@GLOBAL.hostname, ':', @@GLOBAL.port)",
 	// A server without a position has never executed what another one sent. The
 	// status takes longer than all the rest of a statement.
-	quick: common + ` WHEN @@GLOBAL.gtid_slave_pos <> x'' THEN 'replicated' ELSE 'fit' END`,
-	fitness: common + ` WHEN COALESCE((SELECT variable_value FROM information_schema.session_status
+	quick: common + closed + ` WHEN @@GLOBAL.gtid_slave_pos <> x'' THEN 'replicated' ELSE 'fit' END`,
+	fitness: common + closed + ` WHEN COALESCE((SELECT variable_value FROM information_schema.session_status
 			WHERE variable_name = 'SLAVES_RUNNING'), 'unknown') <> '0' THEN 'replica' ELSE 'fit' END`,
 	// It is set for this statement alone. A shorter limit of the session stays.
 	limited: func(text string, after time.Duration) string {
@@ -60,12 +61,16 @@ var mariaDB = dialect{
 	seeSources: "SLAVE MONITOR ON *.*", forget: "STOP ALL SLAVES; RESET SLAVE ALL",
 }
 
-// mySQL was not run against a server by this project's tests.
+// A statement that is a transaction of its own is shown as one, once it has opened a
+// table. So where transactions are not shown, nothing is granted.
 var mySQL = dialect{
 	server: "CONCAT('mysql/', @@GLOBAL.server_uuid)",
 	quick:  "'replicated'",
 	fitness: common + ` WHEN EXISTS (SELECT 1 FROM performance_schema.replication_applier_status
-		WHERE service_state <> 'OFF' AND LEFT(channel_name, 18) <> 'group_replication_') THEN 'replica' ELSE 'fit' END`,
+		WHERE service_state <> 'OFF' AND LEFT(channel_name, 18) <> 'group_replication_') THEN 'replica'
+		ELSE CASE COALESCE((SELECT CONCAT(state, autocommit) FROM performance_schema.events_transactions_current WHERE thread_id =
+			(SELECT thread_id FROM performance_schema.threads WHERE processlist_id = CONNECTION_ID())), '')
+		WHEN 'ACTIVENO' THEN 'transaction' WHEN 'ACTIVEYES' THEN 'fit' ELSE 'unseen' END END`,
 	limited: func(text string, after time.Duration) string {
 		if read, ok := strings.CutPrefix(text, "SELECT "); ok {
 			return fmt.Sprintf("SELECT /*+ MAX_EXECUTION_TIME(%d) */ %s", after.Milliseconds(), read)
@@ -74,8 +79,7 @@ var mySQL = dialect{
 	},
 	sources: `SELECT host, port FROM performance_schema.replication_connection_configuration
 		WHERE LEFT(channel_name, 18) <> 'group_replication_'`,
-	seeSources: "SELECT ON performance_schema.replication_connection_configuration", forget: "STOP REPLICA; RESET REPLICA ALL",
-	waits: fmt.Sprintf(", innodb_lock_wait_timeout = %d, lock_wait_timeout = %[1]d", waitAtMost/time.Second),
+	seeSources: "SELECT ON performance_schema.replication_connection_configuration", forget: "STOP REPLICA; RESET REPLICA ALL (before 8.0.22: STOP SLAVE; RESET SLAVE ALL)",
 }
 
 // unfit says what to do about a session or a server that may not write locks.
@@ -84,6 +88,8 @@ var unfit = map[string]string{
 	"binlog_format": "binlog_format is STATEMENT, so a replica would lack every lock: set it to ROW or MIXED",
 	"character_set": "character_set_client and character_set_connection differ in this session, so names would be converted: set both by SET NAMES, or collation in the data source name",
 	"timestamp":     "the clock of this session was set by hand, so locks would expire early: do not set timestamp (in the data source name, or in init_connect)",
+	"transaction":   "a transaction is open in this session, so a lock would not be committed: do not begin one on a pool that is given to a node, nor in init_connect",
+	"unseen":        "it cannot be seen whether a transaction is open in this session, so a lock might not be committed: switch performance_schema on, with its consumer events_transactions_current and its instrument transaction",
 	"read_only":     "this server is read-only, as replicas are: give the address of the primary",
 	"replica":       "this server replicates from another one: give the address of the primary. Replication in a circle is not supported",
 }

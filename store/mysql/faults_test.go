@@ -21,13 +21,15 @@ import (
 
 var must = check.Must
 
-func TestFaults(t *testing.T) {
+func TestFaults(t *testing.T) { onBoth(t, faults) }
+
+func faults(t *testing.T, p product) {
 	rowtest.Run(t, rowtest.Harness{
 		Start: func(t testing.TB) *servertest.OwnDatabase {
-			return servertest.OwnMariaDB(t, "--server-id=1", "--log-bin")
+			return p.replicating(t, 1)
 		},
-		Follow: follow,
-		Open:   open,
+		Follow: p.follow,
+		Open:   p.open,
 		Driver: "mysql",
 
 		LockRow:     "SELECT 1 FROM redlatch_lock WHERE name = ? FOR UPDATE",
@@ -39,13 +41,13 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
+func (p product) open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 	var parameters []string
 	if s.Timeout > 0 {
-		parameters = append(parameters, fmt.Sprintf("max_statement_time=%.3f", s.Timeout.Seconds()))
+		parameters = append(parameters, p.limit(s.Timeout))
 	}
 	if s.Serializable {
-		parameters = append(parameters, "tx_isolation=%27SERIALIZABLE%27")
+		parameters = append(parameters, p.isolation+"=%27SERIALIZABLE%27")
 	}
 	parameters = append(parameters, "interpolateParams=true")
 	db, err := sql.Open("mysql", dsn+"?"+strings.Join(parameters, "&"))
@@ -79,12 +81,12 @@ func killWaiting(t testing.TB, db *sql.DB) {
 	}
 }
 
-func follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
-	replica := servertest.OwnMariaDB(t, "--server-id=2", "--log-bin", "--read-only=1")
+func (p product) follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
+	replica := p.replicating(t, 2, "--read-only=1")
 	db, err := sql.Open("mysql", replica.DSN())
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
-	replicate(t, replica, primary)
+	p.replicate(t, replica, primary)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		var n int
 		if err := db.QueryRow("SELECT COUNT(*) FROM redlatch_lock").Scan(&n); err == nil && n >= 2 { // the marker and a lock
@@ -97,11 +99,16 @@ func follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatab
 	return replica, func() { exec(t, replica.DSN(), "STOP SLAVE", "RESET SLAVE ALL", "SET GLOBAL read_only = 0") }
 }
 
+// replicating starts a server that others can follow.
+func (p product) replicating(t testing.TB, id int, flags ...string) *servertest.OwnDatabase {
+	return p.own(t, append(append(flags, p.flags...), fmt.Sprint("--server-id=", id), "--log-bin")...)
+}
+
 // replicate has a server follow another one, asynchronously.
-func replicate(t testing.TB, replica, primary *servertest.OwnDatabase) {
+func (p product) replicate(t testing.TB, replica, primary *servertest.OwnDatabase) {
 	_, port, _ := strings.Cut(primary.Addr(), ":")
 	exec(t, replica.DSN(),
-		"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = "+port+", MASTER_USER = 'root', MASTER_USE_GTID = slave_pos",
+		"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = "+port+", MASTER_USER = 'root', "+p.position,
 		"START SLAVE")
 }
 
@@ -119,5 +126,5 @@ func exec(t testing.TB, dsn string, statements ...string) {
 }
 
 func BenchmarkReaders(b *testing.B) {
-	rowtest.Readers(b, open(b, servertest.OwnMariaDB(b).DSN(), rowtest.Settings{}))
+	rowtest.Readers(b, mariaDB.open(b, servertest.OwnMariaDB(b).DSN(), rowtest.Settings{}))
 }

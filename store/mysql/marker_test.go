@@ -8,22 +8,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
 // TestMarkerDoesNotChangeWhileAWriteWaits has a write wait for its row, after the
 // marker was compared. A new marker must wait for it: otherwise the write would be
 // of a time before the marker, and committed after it.
-func TestMarkerDoesNotChangeWhileAWriteWaits(t *testing.T) {
-	server := servertest.OwnMariaDB(t)
+func TestMarkerDoesNotChangeWhileAWriteWaits(t *testing.T) { onBoth(t, markerWaits) }
+
+func markerWaits(t *testing.T, p product) {
+	server := p.own(t)
 	db, err := sql.Open("mysql", server.DSN())
 	must(t, err)
 	defer db.Close()
 	for _, level := range []string{"READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"} {
 		for _, exists := range []bool{false, true} {
 			exec(t, server.DSN(), "DROP TABLE IF EXISTS redlatch_lock")
-			n, _ := over(t, server.DSN()+"?tx_isolation=%27"+level+"%27", 2)
+			n, _ := over(t, server.DSN()+"?"+p.isolation+"=%27"+level+"%27", 2)
 			req, ctx := acquire("one"), context.Background()
 			req.Op = node.OpRelease // it makes a row
 			if !exists {

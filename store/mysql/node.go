@@ -71,7 +71,8 @@ func open(config *mysql.Config, opts Options) (*Node, error) {
 }
 
 // From returns a node over a database that the program has. Close does not close
-// it.
+// it. As many requests use it at a time as it may have connections
+// (SetMaxOpenConns), which is looked at now; the others wait for their turn.
 func From(db *sql.DB, opts *Options) (*Node, error) {
 	o := opt.Value(opts)
 	switch {
@@ -85,7 +86,7 @@ func From(db *sql.DB, opts *Options) (*Node, error) {
 		return nil, err
 	}
 	s := &store{db: db, name: o.Name, table: table}
-	return &Node{casnode.New(s, nil), s}, nil
+	return &Node{casnode.New(s, &casnode.Options{Requests: db.Stats().MaxOpenConnections}), s}, nil
 }
 
 // quote quotes a table's name, or the default.
@@ -106,6 +107,9 @@ func Schema(table string) (string, error) {
 		"/*M! GRANT " + mariaDB.seeSources + " TO locks */;\n" +
 		"-- and MySQL:\n" +
 		"/*!80000 GRANT SELECT ON performance_schema.replication_applier_status TO locks */;\n" +
+		"-- Whether a transaction is open in its own session, which MySQL shows:\n" +
+		"/*!80000 GRANT SELECT ON performance_schema.events_transactions_current TO locks */;\n" +
+		"/*!80000 GRANT SELECT (thread_id, processlist_id) ON performance_schema.threads TO locks */;\n" +
 		"/*!80000 GRANT " + mySQL.seeSources + " TO locks */;\n", nil
 }
 

@@ -44,7 +44,7 @@ func (s *store) Prepare(ctx context.Context) error {
 		}
 	}
 	p.texts = p.statements(s.table, p.fit)
-	if err := s.checkFitness(ctx, conn, fitness); err != nil {
+	if err := s.checkFitness(ctx, conn, withoutTable(fitness)); err != nil {
 		return err
 	}
 	if p.blind, err = p.checkSources(ctx, conn); err != nil {
@@ -122,5 +122,16 @@ func (s *store) checkShape(ctx context.Context, c *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	return sqltable.Check(s.table, "mysql", needs, has)
+	if err := sqltable.Check(s.table, "mysql", needs, has); err != nil {
+		return err
+	}
+	// information_schema has the table of all sessions, and not one that hides it here.
+	if err := c.QueryRowContext(ctx, "SHOW CREATE TABLE "+s.table).Scan(&table, &part); err != nil {
+		return explain(err)
+	}
+	if strings.HasPrefix(part, "CREATE TEMPORARY") {
+		drop(c)
+		return fmt.Errorf("a temporary table hides the table %s in this session, so other sessions would not see a lock: give it another name (%w)", s.table, node.ErrUnsent)
+	}
+	return nil
 }

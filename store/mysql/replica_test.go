@@ -23,7 +23,7 @@ func TestWritableReplicaGrantsNothing(t *testing.T) {
 	if _, err := opened(t, primary.DSN()).Do(ctx, acquire("one")); err != nil {
 		t.Fatal(err)
 	}
-	replica, _ := follow(t, primary)
+	replica, _ := mariaDB.follow(t, primary)
 	exec(t, replica.DSN(), "SET GLOBAL read_only = 0", "CREATE USER plain", "GRANT ALL ON test.* TO plain")
 	running, blind := opened(t, replica.DSN()), opened(t, strings.Replace(replica.DSN(), "root@", "plain@", 1))
 	other := acquire("two")
@@ -65,7 +65,7 @@ func TestReplicaThatStartsBetweenReadAndWriteGrantsNothing(t *testing.T) {
 	if _, err := opened(t, primary.DSN()).Do(ctx, acquire("one")); err != nil {
 		t.Fatal(err)
 	}
-	before, promote := follow(t, primary)
+	before, promote := mariaDB.follow(t, primary)
 	promote()
 	for name, server := range map[string]*servertest.OwnDatabase{"before": before, "never": servertest.OwnMariaDB(t, "--server-id=3")} {
 		n := opened(t, server.DSN())
@@ -73,7 +73,7 @@ func TestReplicaThatStartsBetweenReadAndWriteGrantsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := betweenOnce(n, func() {
-			replicate(t, server, primary)
+			mariaDB.replicate(t, server, primary)
 			db, err := sql.Open("mysql", server.DSN())
 			must(t, err)
 			defer db.Close()
@@ -91,6 +91,26 @@ func TestReplicaThatStartsBetweenReadAndWriteGrantsNothing(t *testing.T) {
 		other.Name = "other"
 		if r, err := b.Do(ctx, other); err == nil || !strings.Contains(err.Error(), "replicate") {
 			t.Errorf("a replica %s: %v, %v; want it refused", name, r.Status, err)
+		}
+	}
+}
+
+// TestWritableReplicaOfMySQLGrantsNothing asks one while it replicates, after it has
+// stopped, and when it is set up as a primary.
+func TestWritableReplicaOfMySQLGrantsNothing(t *testing.T) {
+	gtid := []string{"--log-bin=log-bin", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"}
+	primary := servertest.OwnMySQL(t, append(gtid, "--server-id=1")...)
+	replica := servertest.OwnMySQL(t, append(gtid, "--server-id=2")...)
+	_, port, _ := strings.Cut(primary.Addr(), ":")
+	exec(t, replica.DSN(), "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = "+port+", MASTER_USER = 'root', MASTER_AUTO_POSITION = 1", "START SLAVE")
+	n := opened(t, replica.DSN())
+	for _, c := range []struct{ statement, says string }{
+		{"DO 0", "this server replicates from another one"}, {"STOP SLAVE", "RESET SLAVE ALL"}, {"RESET SLAVE ALL", ""},
+	} {
+		exec(t, replica.DSN(), c.statement)
+		r, err := n.Do(t.Context(), acquire("one"))
+		if granted := err == nil && r.Status == node.Granted; granted != (c.says == "") || err != nil && (!errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("after %s: %v, %v; want %q", c.statement, r.Status, err, c.says)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"net"
-	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -20,73 +18,109 @@ func openPool(config *mysql.Config) (*sql.DB, error) {
 	// One round trip a statement, and no prepared statement on the server.
 	config.InterpolateParams = true
 	config.Logger = &mysql.NopLogger{} // what it would log is in errors
-	if config.Net == "tcp" && config.DialFunc == nil {
-		config.DialFunc = dial
-	}
 	plain, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector{plain})
+	db := sql.OpenDB(newConnector(plain))
 	db.SetMaxOpenConns(poolSize)
 	db.SetMaxIdleConns(poolSize)
 	db.SetConnMaxIdleTime(time.Minute)
 	return db, nil
 }
 
-// connector opens connections of our own. On one that leads to the server itself it
-// sets the session. Behind a proxy a session may be somebody else's next: nothing
-// is set there, and the statements refuse one that does not commit.
-type connector struct{ driver.Connector }
-
-// dialed is the context's key for the *net.Conn that dial stores.
-type dialed struct{}
-
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, network, address)
-	if to, ok := ctx.Value(dialed{}).(*net.Conn); ok && err == nil {
-		*to = c
-	}
-	return c, err
+// connector opens connections of our own.
+//
+// A connection that takes longer than its caller waits is for the next caller. The
+// driver closes the connection of a request that is given up, so a moment in which
+// the server is slow can end them all; and to open one takes several round trips. If
+// each attempt ended with its caller, no connection would come about any more.
+type connector struct {
+	driver.Connector
+	ctx     context.Context // until Close
+	end     context.CancelFunc
+	opening chan struct{} // one for each attempt
+	opened  chan attempt
 }
 
-func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	var link net.Conn
-	conn, err := c.Connector.Connect(context.WithValue(ctx, dialed{}, &link))
+// attempt is what an attempt to open a connection has come to.
+type attempt struct {
+	conn driver.Conn
+	err  error
+}
+
+const (
+	// longestAttempt is how long it may take to open a connection.
+	longestAttempt = 10 * time.Second
+	// keepAttempt is how long its result is kept for the next caller.
+	keepAttempt = time.Second
+)
+
+func newConnector(plain driver.Connector) *connector {
+	c := &connector{Connector: plain, opening: make(chan struct{}, poolSize), opened: make(chan attempt)}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	select {
+	case a := <-c.opened:
+		return a.conn, a.err
+	case c.opening <- struct{}{}:
+		go c.attempt()
+	default: // enough are under way
+	}
+	select {
+	case a := <-c.opened:
+		return a.conn, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// attempt opens a connection, for any caller that waits for one.
+func (c *connector) attempt() {
+	defer func() { <-c.opening }()
+	ctx, cancel := context.WithTimeout(c.ctx, longestAttempt)
+	defer cancel()
+	conn, err := c.open(ctx)
+	select {
+	case c.opened <- attempt{conn, err}:
+		return
+	case <-time.After(keepAttempt):
+	case <-c.ctx.Done():
+	}
+	if conn != nil {
+		conn.Close()
+	}
+}
+
+// Close ends the attempts that are under way. The pool calls it.
+func (c *connector) Close() error {
+	c.end()
+	return nil
+}
+
+// open opens a connection, and sets its session.
+func (c *connector) open(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := setUp(ctx, conn, link); err != nil {
-		conn.Close()
-		return nil, err
+	for _, text := range setUp {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, text, nil); err != nil {
+			conn.Close()
+			return nil, err
+		}
 	}
 	return conn, nil
 }
 
-// setUp sets a session that leads to the server itself.
-func setUp(ctx context.Context, conn driver.Conn, link net.Conn) error {
-	const text = "SELECT VERSION(), CONCAT(@@SESSION.autocommit), COALESCE((SELECT host FROM information_schema.processlist WHERE id = CONNECTION_ID()), '')"
-	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, text, nil)
-	if err != nil {
-		return err
-	}
-	found := make([]driver.Value, 3)
-	err = rows.Next(found)
-	rows.Close()
-	if err != nil || link == nil {
-		return err
-	}
-	version, autocommit, host := fmt.Sprintf("%s", found[0]), fmt.Sprintf("%s", found[1]), fmt.Sprintf("%s", found[2])
-	waits := dialectOf(version).waits
-	// The server sees the port that we connect from, unless a proxy is between.
-	_, ours, err := net.SplitHostPort(link.LocalAddr().String())
-	if err != nil || !strings.HasSuffix(host, ":"+ours) || autocommit == "1" && waits == "" {
-		return nil
-	}
-	_, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION autocommit = 1"+waits, nil)
-	return err
-}
+// setUp ends a transaction that init_connect has begun, and has statements be
+// committed. MySQL cannot limit one statement that writes, so its sessions bound
+// their waits for locks; MariaDB skips the comment. Nothing depends on it: behind a
+// proxy a statement may get another session, and refuses one that does not commit.
+var setUp = []string{noTransaction, fmt.Sprintf("SET SESSION autocommit = 1 /*!80000 , innodb_lock_wait_timeout = %d, lock_wait_timeout = %[1]d */", waitAtMost/time.Second)}
 
 // drop closes a connection instead of returning it to the pool.
 func drop(c *sql.Conn) { _ = c.Raw(func(any) error { return driver.ErrBadConn }) }

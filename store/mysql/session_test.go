@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
+
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
@@ -28,9 +30,12 @@ func opened(t testing.TB, dsn string) *mysql.Node {
 
 // TestLockIsNotGrantedWithoutACommit has sessions begin without autocommit: a lock
 // is committed, or refused.
-func TestLockIsNotGrantedWithoutACommit(t *testing.T) {
-	server := servertest.OwnMariaDB(t, "--init-connect=SET autocommit = 0")
-	exec(t, server.DSN(), "CREATE USER plain", "GRANT ALL ON test.* TO plain") // the root user is spared init_connect
+func TestLockIsNotGrantedWithoutACommit(t *testing.T) { onBoth(t, withoutACommit) }
+
+func withoutACommit(t *testing.T, p product) {
+	server := p.own(t, "--init-connect=SET autocommit = 0")
+	exec(t, server.DSN(), "CREATE USER plain") // the root user is spared init_connect
+	grant(t, server.DSN(), "plain")
 	plain := strings.Replace(server.DSN(), "root@", "plain@", 1)
 	proxy := servertest.NewProxy(t, server)
 	given, _ := over(t, plain, 4)
@@ -40,7 +45,7 @@ func TestLockIsNotGrantedWithoutACommit(t *testing.T) {
 	}{
 		"set by the server":                  {opened(t, plain), false},
 		"set by the data source name":        {opened(t, server.DSN()+"?autocommit=0"), false},
-		"set by the server, behind a proxy":  {opened(t, strings.Replace(plain, server.Addr(), proxy.Addr(), 1)), true},
+		"set by the server, behind a proxy":  {opened(t, strings.Replace(plain, server.Addr(), proxy.Addr(), 1)), false},
 		"set by the server, in a given pool": {given, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,10 +75,141 @@ func TestLockIsNotGrantedWithoutACommit(t *testing.T) {
 	}
 }
 
+// TestLockIsNotGrantedInAnOpenTransaction has sessions begin in a transaction, or be
+// left in one. A lock is committed, or refused, and the session is not used again.
+func TestLockIsNotGrantedInAnOpenTransaction(t *testing.T) { onBoth(t, openTransactions) }
+
+func openTransactions(t *testing.T, p product) {
+	server := p.own(t, "--init-connect=START TRANSACTION")
+	exec(t, server.DSN(), "CREATE USER plain") // the root user is spared init_connect
+	grant(t, server.DSN(), "plain")
+	plain := strings.Replace(server.DSN(), "root@", "plain@", 1)
+	inConnect, _ := over(t, plain, 1)
+	begun, db := over(t, server.DSN(), 1)
+	_, err := db.Exec("BEGIN")
+	must(t, err)
+	between, other := over(t, server.DSN(), 1)
+	between = betweenOnce(between, func() {
+		_, err := other.Exec("BEGIN")
+		must(t, err)
+	})
+	for name, c := range map[string]struct {
+		node    *mysql.Node
+		refused int // requests, before one is granted
+	}{
+		"in init_connect":                  {opened(t, plain), 0},
+		"in init_connect, in a given pool": {inConnect, 3},
+		"on a given pool":                  {begun, 1},
+		"between read and write":           {between, 1},
+		"by CHAIN, after a wait in vain":   {chained(t, server.DSN()), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := acquire("one")
+			req.Name = name
+			for range c.refused {
+				if r, err := c.node.Do(t.Context(), req); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "a transaction is open") {
+					t.Errorf("%v, %v; want an error about a transaction", r.Status, err)
+				}
+			}
+			if c.node == inConnect {
+				return // every session of it is so
+			}
+			if r, err := c.node.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+				t.Errorf("%v, %v; want granted", r.Status, err)
+			}
+			req.Value, req.Token = "two", req.Token+1
+			if r, err := opened(t, server.DSN()).Do(t.Context(), req); err != nil || r.Status != node.Held {
+				t.Errorf("another: %v, %v; want held", r.Status, err)
+			}
+		})
+	}
+}
+
+// grant creates the table, and gives a user the rights that a user of locks needs.
+func grant(t testing.TB, dsn, user string) {
+	t.Helper()
+	schema, err := mysql.Schema("")
+	must(t, err)
+	db, err := sql.Open("mysql", dsn)
+	must(t, err)
+	defer db.Close()
+	const empty = 1065 // a comment that the other product executes
+	var refused *driver.MySQLError
+	for s := range strings.SplitSeq(strings.ReplaceAll(schema, "TO locks", "TO "+user), ";\n") {
+		if _, err := db.Exec(s); err != nil && !(errors.As(err, &refused) && refused.Number == empty) {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// TestUserOfMySQLNeedsTheRightsThatAreNamed has a user with all rights on its
+// database alone.
+func TestUserOfMySQLNeedsTheRightsThatAreNamed(t *testing.T) {
+	server := servertest.OwnMySQL(t)
+	exec(t, server.DSN(), "CREATE USER plain", "GRANT ALL ON test.* TO plain")
+	n := opened(t, strings.Replace(server.DSN(), "root@", "plain@", 1))
+	if r, err := n.Do(t.Context(), acquire("one")); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "grant the rights that redlatch schema mysql prints") {
+		t.Errorf("without the rights: %v, %v", r.Status, err)
+	}
+	grant(t, server.DSN(), "plain")
+	if r, err := n.Do(t.Context(), acquire("one")); err != nil || r.Status != node.Granted {
+		t.Errorf("with the rights: %v, %v", r.Status, err)
+	}
+	exec(t, server.DSN(), "UPDATE performance_schema.setup_consumers SET enabled = 'NO' WHERE name = 'events_transactions_current'")
+	if r, err := n.Do(t.Context(), acquire("one")); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "it cannot be seen whether a transaction is open") {
+		t.Errorf("where transactions are not shown: %v, %v", r.Status, err)
+	}
+}
+
+// TestStatementsReadNoOtherSessions asks MySQL for the statements that it has
+// executed. Who reads the list of sessions reads their texts, which a server may not
+// be able to convert.
+func TestStatementsReadNoOtherSessions(t *testing.T) {
+	server := servertest.OwnMySQL(t)
+	if _, err := opened(t, server.DSN()).Do(t.Context(), acquire("one")); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("mysql", server.DSN())
+	must(t, err)
+	defer db.Close()
+	var ours, theirs int
+	must(t, db.QueryRow("SELECT SUM(digest_text LIKE '%`redlatch_lock`%'), SUM(digest_text LIKE '%`processlist`%') FROM performance_schema.events_statements_summary_by_digest").Scan(&ours, &theirs))
+	if ours == 0 || theirs > 0 {
+		t.Errorf("%d statements read the table, %d the list of sessions", ours, theirs)
+	}
+}
+
+// chained returns a node whose session begins a transaction when one ends, and has
+// ended one: it waited for a row in vain.
+func chained(t *testing.T, dsn string) *mysql.Node {
+	n, db := over(t, dsn, 1)
+	req := acquire("one")
+	if _, err := n.Do(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.Exec("SET completion_type = 'CHAIN', innodb_lock_wait_timeout = 1")
+	must(t, err)
+	other, err := sql.Open("mysql", dsn)
+	must(t, err)
+	defer other.Close()
+	tx, err := other.Begin()
+	must(t, err)
+	defer tx.Rollback()
+	_, err = tx.Exec("SELECT 1 FROM redlatch_lock WHERE name = 'job' FOR UPDATE")
+	must(t, err)
+	req.Op = node.OpExtend
+	if r, err := n.Do(t.Context(), req); err == nil || !strings.Contains(err.Error(), "1205") {
+		t.Fatalf("an extension whose row is locked: %v, %v", r.Status, err)
+	}
+	return n
+}
+
 // TestSessionWithAClockOfItsOwnIsRefused has sessions whose time is set: they would
 // see locks as expired, or take locks that others see as expired.
-func TestSessionWithAClockOfItsOwnIsRefused(t *testing.T) {
-	dsn := servertest.MariaDB(t)
+func TestSessionWithAClockOfItsOwnIsRefused(t *testing.T) { onBoth(t, ownClocks) }
+
+func ownClocks(t *testing.T, p product) {
+	dsn := p.shared(t)
 	holder := acquire("one")
 	holder.Name, holder.TTL = "clock", time.Hour
 	if r, err := opened(t, dsn).Do(t.Context(), holder); err != nil || r.Status != node.Granted {
@@ -88,7 +224,7 @@ func TestSessionWithAClockOfItsOwnIsRefused(t *testing.T) {
 			t.Errorf("a session whose time is off by %v: %v, %v", off, r.Status, err)
 		}
 	}
-	for _, setting := range []string{"time_zone=%27-07:00%27", "sql_mode=%27ORACLE%27"} {
+	for _, setting := range []string{"time_zone=%27-07:00%27", "sql_mode=%27" + p.mode + "%27"} {
 		if r, err := opened(t, dsn+"?"+setting).Do(t.Context(), second); err != nil || r.Status != node.Held {
 			t.Errorf("a session with %s: %v, %v; want held", setting, r.Status, err)
 		}
@@ -97,8 +233,10 @@ func TestSessionWithAClockOfItsOwnIsRefused(t *testing.T) {
 
 // TestWriteWithoutAReadComparesTheSessionsClock sets the time of a session a bit
 // ahead, when the node has read the clock before and expects such a time.
-func TestWriteWithoutAReadComparesTheSessionsClock(t *testing.T) {
-	n, db := over(t, servertest.MariaDB(t), 1)
+func TestWriteWithoutAReadComparesTheSessionsClock(t *testing.T) { onBoth(t, comparesTheClock) }
+
+func comparesTheClock(t *testing.T, p product) {
+	n, db := over(t, p.shared(t), 1)
 	req := acquire("one")
 	req.Name, req.TTL = "clock of a session", time.Hour
 	if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
@@ -114,8 +252,10 @@ func TestWriteWithoutAReadComparesTheSessionsClock(t *testing.T) {
 
 // TestSessionThatConvertsNamesIsRefused has a server convert the bytes of a name:
 // one name would have several rows.
-func TestSessionThatConvertsNamesIsRefused(t *testing.T) {
-	dsn := servertest.MariaDB(t)
+func TestSessionThatConvertsNamesIsRefused(t *testing.T) { onBoth(t, convertsNames) }
+
+func convertsNames(t *testing.T, p product) {
+	dsn := p.shared(t)
 	for setting, refused := range map[string]bool{
 		"":                 false,
 		"SET NAMES latin1": false,
@@ -134,7 +274,11 @@ func TestSessionThatConvertsNamesIsRefused(t *testing.T) {
 		if refused && (!errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "character_set")) {
 			t.Errorf("after %q: %v, %v; want an error about the character sets", setting, r.Status, err)
 		}
-		if !refused {
+		if refused { // it may have a transaction, too: it is not used again
+			if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+				t.Errorf("after %q: then %v, %v; want another session", setting, r.Status, err)
+			}
+		} else {
 			req.Value, req.Token = "two", req.Token+1
 			if r, other := opened(t, dsn).Do(t.Context(), req); err != nil || other != nil || r.Status != node.Held {
 				t.Errorf("after %q: %v, then another: %v, %v; want held", setting, err, r.Status, other)
@@ -145,8 +289,10 @@ func TestSessionThatConvertsNamesIsRefused(t *testing.T) {
 
 // TestNothingIsLeftOnAGivenSession compares the settings of a session before and
 // after requests.
-func TestNothingIsLeftOnAGivenSession(t *testing.T) {
-	n, db := over(t, servertest.MariaDB(t), 1)
+func TestNothingIsLeftOnAGivenSession(t *testing.T) { onBoth(t, nothingIsLeft) }
+
+func nothingIsLeft(t *testing.T, p product) {
+	n, db := over(t, p.shared(t), 1)
 	settings := func() map[string]string {
 		rows, err := db.Query("SHOW SESSION VARIABLES")
 		must(t, err)

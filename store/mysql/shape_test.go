@@ -4,18 +4,21 @@ package mysql_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
 
 // TestTableOfAnotherShapeIsRefused has tables that would hold two rows of a name,
 // or one row of two names, or that lose rows. The error says what differs.
-func TestTableOfAnotherShapeIsRefused(t *testing.T) {
-	dsn := servertest.MariaDB(t)
+func TestTableOfAnotherShapeIsRefused(t *testing.T) { onBoth(t, otherShapes) }
+
+func otherShapes(t *testing.T, p product) {
+	dsn := p.shared(t)
 	schema, err := mysql.Schema("shaped")
 	must(t, err)
 	schema, _, _ = strings.Cut(schema, ";")
@@ -36,6 +39,9 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 		if c.from != "" && !strings.Contains(schema, c.from) {
 			t.Fatalf("the schema has no %s", c.from)
 		}
+		if p.name == "MySQL" && c.to == "Aria" {
+			continue // it has no other engine that can have this key
+		}
 		exec(t, dsn, "DROP TABLE IF EXISTS shaped", strings.Replace(schema, c.from, c.to, 1))
 		n, err := mysql.Open(dsn, &mysql.Options{Table: "shaped"})
 		must(t, err)
@@ -51,10 +57,50 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 	}
 }
 
+// TestTemporaryTableIsRefused has a session of a given pool hide the table, before
+// the node has used it and after that.
+func TestTemporaryTableIsRefused(t *testing.T) { onBoth(t, temporaryTable) }
+
+func temporaryTable(t *testing.T, p product) {
+	other := opened(t, p.shared(t))
+	schema, err := mysql.Schema("")
+	must(t, err)
+	schema, _, _ = strings.Cut(schema, ";")
+	for _, used := range []bool{false, true} {
+		if used && p.name == "MySQL" {
+			continue // it opens no temporary table twice, as each read does
+		}
+		n, db := over(t, p.shared(t), 1)
+		req := acquire("one")
+		req.Name = fmt.Sprint("hidden ", used)
+		if _, err := other.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"}); err != nil {
+			t.Fatal(err)
+		}
+		if used {
+			_, err := n.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"})
+			must(t, err)
+		}
+		_, err := db.Exec(strings.Replace(schema, "TABLE IF NOT EXISTS", "TEMPORARY TABLE", 1))
+		must(t, err)
+		if r, err := n.Do(t.Context(), req); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "a temporary table hides") {
+			t.Errorf("the node was used before: %v; %v, %v; want an error about the temporary table", used, r.Status, err)
+		}
+		if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+			t.Errorf("then %v, %v; want another session", r.Status, err)
+		}
+		req.Value, req.Token = "two", req.Token+1
+		if r, err := other.Do(t.Context(), req); err != nil || r.Status != node.Held {
+			t.Errorf("another: %v, %v; want held", r.Status, err)
+		}
+	}
+}
+
 // TestTableThatWasDroppedIsCreatedAgain drops and empties the table under a node
 // that has used it.
-func TestTableThatWasDroppedIsCreatedAgain(t *testing.T) {
-	dsn := servertest.MariaDB(t)
+func TestTableThatWasDroppedIsCreatedAgain(t *testing.T) { onBoth(t, tableDropped) }
+
+func tableDropped(t *testing.T, p product) {
+	dsn := p.shared(t)
 	n, err := mysql.Open(dsn, &mysql.Options{Table: "dropped"})
 	must(t, err)
 	defer n.Close()

@@ -163,7 +163,9 @@ func checkClock(later, took time.Duration) bool {
 var errReplicated = fmt.Errorf("this server has become a replica: %w (%w)", casnode.ErrUnprepared, node.ErrUnsent)
 
 // checkFitness returns an error if a session may not write locks. Without
-// autocommit, reading has begun a transaction.
+// autocommit, reading has begun a transaction. One that somebody else began is not
+// ours to end, and a session that somebody has changed may have one that is not
+// looked for: its connection leaves the pool.
 func (s *store) checkFitness(ctx context.Context, c *sql.Conn, fitness string) error {
 	switch fitness {
 	case "fit":
@@ -175,15 +177,28 @@ func (s *store) checkFitness(ctx context.Context, c *sql.Conn, fitness string) e
 		return errReplicated
 	case "replica":
 		s.prepared.Store(nil) // once it has stopped it is looked at again
+	default:
+		drop(c)
 	}
 	return fmt.Errorf("%s (%w)", unfit[fitness], node.ErrUnsent)
 }
+
+// withoutTable returns the fitness that a statement has found which opens no table.
+func withoutTable(fitness string) string {
+	if fitness == "unseen" {
+		return "fit" // the next one that opens a table sees it
+	}
+	return fitness
+}
+
+// noTransaction ends a transaction, and begins none, whatever completion_type is.
+const noTransaction = "ROLLBACK AND NO CHAIN NO RELEASE"
 
 // rollBack ends a transaction that is open on a connection, or the connection.
 func rollBack(ctx context.Context, c *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitAtMost)
 	defer cancel()
-	if _, err := c.ExecContext(ctx, "ROLLBACK"); err != nil {
+	if _, err := c.ExecContext(ctx, noTransaction); err != nil {
 		drop(c)
 	}
 }
@@ -215,7 +230,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Ro
 	if err := c.queryRow(ctx, "SELECT "+c.fit).Scan(&fitness); err != nil {
 		return false, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
-	if err := s.checkFitness(ctx, c.Conn, fitness); !errors.Is(err, errReplicated) {
+	if err := s.checkFitness(ctx, c.Conn, withoutTable(fitness)); !errors.Is(err, errReplicated) {
 		return false, err
 	}
 	return false, nil

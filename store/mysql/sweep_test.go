@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
@@ -15,11 +14,13 @@ import (
 // TestSweepGoesByTheServersClock has the server's clock be three hours behind the
 // client's, and three hours ahead. A row that was over two minutes before goes, and
 // the row of a lock that is held stays.
-func TestSweepGoesByTheServersClock(t *testing.T) {
+func TestSweepGoesByTheServersClock(t *testing.T) { onBoth(t, sweepsByTheClock) }
+
+func sweepsByTheClock(t *testing.T, p product) {
 	for _, off := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
 		ctx := context.Background()
 		open := func(off time.Duration) *mysql.Node {
-			n, err := mysql.Open(servertest.MariaDB(t), &mysql.Options{Table: "swept"})
+			n, err := mysql.Open(p.shared(t), &mysql.Options{Table: "swept"})
 			must(t, err)
 			t.Cleanup(func() { n.Close() })
 			if _, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: "job"}); err != nil {
@@ -51,14 +52,16 @@ func TestSweepGoesByTheServersClock(t *testing.T) {
 		if !left["job"] || left["over"] {
 			t.Errorf("the server's clock is off by %v: after sweeps there is %v, want job alone", off, left)
 		}
-		exec(t, servertest.MariaDB(t), "DROP TABLE swept")
+		exec(t, p.shared(t), "DROP TABLE swept")
 	}
 }
 
 // TestSweepLeavesRowsThatHaveChanged removes two rows of which one has changed
 // since.
-func TestSweepLeavesRowsThatHaveChanged(t *testing.T) {
-	n, err := mysql.Open(servertest.MariaDB(t), &mysql.Options{Table: "removed"})
+func TestSweepLeavesRowsThatHaveChanged(t *testing.T) { onBoth(t, sweepsUnchanged) }
+
+func sweepsUnchanged(t *testing.T, p product) {
+	n, err := mysql.Open(p.shared(t), &mysql.Options{Table: "removed"})
 	must(t, err)
 	defer n.Close()
 	for _, name := range []string{"over", "changed", "live"} {
@@ -68,7 +71,7 @@ func TestSweepLeavesRowsThatHaveChanged(t *testing.T) {
 			t.Fatal(r.Status, err)
 		}
 	}
-	change := func() { exec(t, servertest.MariaDB(t), "UPDATE removed SET version = 'other' WHERE name = 'changed'") }
+	change := func() { exec(t, p.shared(t), "UPDATE removed SET version = 'other' WHERE name = 'changed'") }
 	must(t, mysql.Remove(t.Context(), n, change, "over", "changed"))
 	left := ""
 	if err := n.Walk(t.Context(), func(name string) { left += " " + name }); err != nil || left != " changed live" {

@@ -26,7 +26,8 @@ func explain(err error) error {
 	case refused.Code == "42501":
 		return fmt.Errorf("%w: grant the rights that redlatch schema postgres prints (%w)", err, node.ErrUnsent)
 	case refused.Code == "25006":
-		return fmt.Errorf("%w: %w (%w)", errReplica, err, node.ErrUnsent)
+		// A read has found that it is no replica, at least then.
+		return fmt.Errorf("transactions are read-only in this session: set default_transaction_read_only = off for its user and database: %w (%w)", err, node.ErrUnsent)
 	case refused.Code == "42P10" || refused.Code == "42703" || refused.Code == "42804":
 		return fmt.Errorf("%w: %w (%w)", err, errShape, node.ErrUnsent) // no key on the name, no such column, another type
 	}

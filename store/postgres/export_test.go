@@ -64,6 +64,12 @@ func Execute(t testing.TB, n *Node, text string) [][][]byte {
 	return rows
 }
 
+// Query executes a statement that may fail on a connection of a node.
+func Query(ctx context.Context, n *Node, text string) error {
+	_, err := n.store.query(ctx, text)
+	return err
+}
+
 // Prepared returns how many statements are prepared there.
 func Prepared(t testing.TB, n *Node) int {
 	t.Helper()

@@ -86,32 +86,30 @@ func mayPrepare(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // run executes a statement with literals in the place of its parameters. Most of the
-// time that it takes is for its plan, so it is prepared where it may be; prepared
-// says whether it was.
-func (s *store) run(ctx context.Context, st statement, literals ...string) (rows [][][]byte, prepared bool, err error) {
+// time that it takes is for its plan, so it is prepared where it may be.
+func (s *store) run(ctx context.Context, st statement, literals ...string) ([][][]byte, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer conn.Release()
 	c := conn.Conn().PgConn()
 	here, may := c.CustomData()[preparedHere].(map[string]bool)
 	if may && !here[st.name] {
 		if _, err := query(ctx, c, "PREPARE "+st.name+" "+st.types+" AS "+st.text); err != nil && !hasCode(err, "42P05") { // it is prepared
-			return nil, false, err
+			return nil, err
 		}
 		here[st.name] = true
 	}
 	if may {
 		rows, err := query(ctx, c, "EXECUTE "+st.name+" ("+strings.Join(literals, ", ")+")")
 		if !hasCode(err, "26000") {
-			return rows, true, err
+			return rows, err
 		}
 		// It is gone, and nothing was executed: somebody else uses this session.
 		delete(c.CustomData(), preparedHere)
 	}
-	rows, err = query(ctx, c, st.with(literals...))
-	return rows, false, err
+	return query(ctx, c, st.with(literals...))
 }
 
 // with returns the text with literals in the place of its parameters.

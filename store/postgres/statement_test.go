@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
@@ -71,8 +73,9 @@ func TestTableThatIsRewrittenIsNotTakenForEmpty(t *testing.T) {
 		"SET UNLOGGED":                         {`ALTER TABLE redlatch_lock SET UNLOGGED`},
 		"TRUNCATE and INSERT of the same rows": {`CREATE TEMP TABLE rows AS SELECT * FROM redlatch_lock`, `TRUNCATE redlatch_lock`, `INSERT INTO redlatch_lock SELECT * FROM rows`, `DROP TABLE rows`},
 	} {
-		for _, marked := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, marked %v", name, marked), func(t *testing.T) {
+		for _, c := range []struct{ marked, repeatable bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+			marked := c.marked
+			t.Run(fmt.Sprintf("%s, marked %v, repeatable read in a given pool %v", name, marked, c.repeatable), func(t *testing.T) {
 				_, err := db.Exec(`DROP TABLE IF EXISTS redlatch_lock`)
 				must(t, err)
 				request := func(op node.Op) node.Request {
@@ -93,7 +96,14 @@ func TestTableThatIsRewrittenIsNotTakenForEmpty(t *testing.T) {
 				must(t, err)
 				defer n.Close()
 				mustBe(t, n, node.Request{Op: node.OpInspect, Name: "job"}, node.Held)
-				if postgres.Prepared(t, n) == 0 {
+				if c.repeatable {
+					pool, err := pgxpool.New(t.Context(), server.DSN()+"&default_transaction_isolation=repeatable%20read&pool_max_conns=1")
+					must(t, err)
+					defer pool.Close()
+					n, err = postgres.From(pool, &postgres.Options{Poll: true})
+					must(t, err)
+					mustBe(t, n, node.Request{Op: node.OpInspect, Name: "job"}, node.Held)
+				} else if postgres.Prepared(t, n) == 0 {
 					t.Fatal("the read is not prepared: this test shows nothing")
 				}
 				tx, err := db.Begin()

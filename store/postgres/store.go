@@ -70,13 +70,28 @@ func (s *store) query(ctx context.Context, text string) ([][][]byte, error) {
 // base64, so there is nothing to escape, whatever the session's settings. What a
 // statement returns is numbers, hexadecimal digits and plain text, which no
 // setting of the session changes.
+//
+// It is a transaction of its own. A hook of a given pool may have begun another one
+// before, and a pooler may hand on one that somebody else has begun. What was written
+// there is not committed. The pool closes such a connection.
 func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, error) {
+	if conn.TxStatus() != idle {
+		return nil, fmt.Errorf("%w (%w)", errOpen, node.ErrUnsent)
+	}
 	results, err := conn.Exec(ctx, text).ReadAll()
+	if err == nil && conn.TxStatus() != idle {
+		err = errOpen
+	}
 	if err != nil || len(results) == 0 {
 		return nil, err
 	}
 	return results[0].Rows, nil
 }
+
+// idle is the status of a session in which no transaction is open.
+const idle = 'I'
+
+var errOpen = errors.New("a transaction is open in this session, so a lock would not be committed: do not begin one in a hook of the pool (AfterConnect, PrepareConn)")
 
 // quoted returns a text as a literal.
 func quoted(text string) string { return "'" + text + "'" }
@@ -88,14 +103,14 @@ func hexed[T string | []byte](b T) string {
 
 var errReplica = errors.New("this server is a replica: give the address of the primary")
 
-// Read reads once more where it finds nothing at all. A statement that is prepared
-// takes its snapshot before it waits for the table. If the table is rewritten
-// meanwhile (ALTER TABLE ... SET UNLOGGED, or TRUNCATE and INSERT), it sees it empty.
-// One that is not prepared takes it when it may use the table.
+// Read reads once more where it finds nothing at all. A statement that is prepared, or
+// that is executed under repeatable read, takes its snapshot before it waits for the
+// table. If the table is rewritten meanwhile (ALTER TABLE ... SET UNLOGGED, or TRUNCATE
+// and INSERT), it sees it empty. The second one does not wait.
 func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err error) {
 	read := s.texts[kind{read: true}]
-	rows, prepared, err := s.run(ctx, read, hexed(name))
-	if prepared && err == nil && len(rows) == 1 && len(rows[0]) == 6 && rows[0][2] == nil && rows[0][4] == nil {
+	rows, err := s.run(ctx, read, hexed(name))
+	if err == nil && len(rows) == 1 && len(rows[0]) == 6 && rows[0][2] == nil && rows[0][4] == nil {
 		rows, err = s.query(ctx, read.with(hexed(name)))
 	}
 	switch {
@@ -168,7 +183,7 @@ func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next cas
 
 func (s *store) swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string, stamped bool) (bool, error) {
 	k := kind{insert: seen.Row.Version == "", marker: next.Name == casnode.MarkerName, stamped: stamped, wakes: len(wakes) > 0}
-	rows, _, err := s.run(ctx, s.texts[k], quoted(seen.Server), quoted(seen.Marker.Version), strconv.FormatInt(seen.Now.UnixMicro(), 10),
+	rows, err := s.run(ctx, s.texts[k], quoted(seen.Server), quoted(seen.Marker.Version), strconv.FormatInt(seen.Now.UnixMicro(), 10),
 		quoted(strconv.FormatInt(limit(ctx).Milliseconds(), 10)), quoted(next.Version), hexed(next.State), hexed(next.Name),
 		quoted(seen.Row.Version), `'{"`+strings.Join(wakes, `","`)+`"}'`)
 	if hasCode(err, "40001") || hasCode(err, "40P01") {

@@ -90,13 +90,17 @@ func (s *store) check(ctx context.Context) (exists bool, err error) {
 			WHERE i.indrelid = to_regclass('%[1]s') AND i.indisunique AND i.indisvalid AND i.indimmediate
 			AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = 1 AND k.attname = 'name'
 		UNION ALL SELECT 'column ' || a.attname, t.typname FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-			WHERE a.attrelid = to_regclass('%[1]s') AND a.attnum > 0 AND NOT a.attisdropped`, s.table))
+			WHERE a.attrelid = to_regclass('%[1]s') AND a.attnum > 0 AND NOT a.attisdropped
+		UNION ALL SELECT 'subscription', '' FROM pg_subscription_rel WHERE srrelid = to_regclass('%[1]s')`, s.table))
 	if err != nil || len(rows) == 0 {
 		return false, explain(err)
 	}
 	has := map[string]string{}
 	for _, row := range rows {
 		has[string(row[0])] = string(row[1])
+	}
+	if _, follows := has["subscription"]; follows {
+		return true, fmt.Errorf("a subscription fills the table %s from another server: give the address of that one, or if this one has taken its place, drop the subscription", s.table)
 	}
 	return true, sqltable.Check(s.table, "postgres", needs, has)
 }

@@ -153,3 +153,34 @@ func notified(ctx context.Context, n *postgres.Node, name string) error {
 		}
 	}
 }
+
+// TestServerThatOnlyFollowsOrReadsSaysSo has a table that a logical subscription
+// fills, and a user whose transactions are read-only.
+func TestServerThatOnlyFollowsOrReadsSaysSo(t *testing.T) {
+	server := servertest.OwnPostgreSQL(t)
+	db := operatorOf(t, server)
+	try := func(parameters string) error {
+		n, err := postgres.Open(server.DSN()+parameters, &postgres.Options{Poll: true})
+		must(t, err)
+		defer n.Close()
+		req := wanted(node.OpAcquire, "one")
+		req.Guard = nil
+		_, err = n.Do(t.Context(), req)
+		return err
+	}
+	must(t, try(""))
+	if err := try("&default_transaction_read_only=on"); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "default_transaction_read_only") || strings.Contains(err.Error(), "replica") {
+		t.Errorf("transactions are read-only: %v", err)
+	}
+	for _, text := range []string{
+		`CREATE SUBSCRIPTION follows CONNECTION 'host=127.0.0.1' PUBLICATION locks WITH (connect = false)`,
+		`INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate) SELECT oid, 'redlatch_lock'::regclass, 'r' FROM pg_subscription`,
+	} {
+		if _, err := db.Exec(text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	if err := try(""); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "subscription") {
+		t.Errorf("the table of a subscriber: %v", err)
+	}
+}

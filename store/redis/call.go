@@ -35,6 +35,9 @@ func (r *run) call() (Call, error) {
 		} else if req.Op == node.OpAcquire || req.Op == node.OpRepair || req.NoRepair > 0 || marker != nil {
 			texts = append(texts, own.ended)
 		}
+		if req.Op == node.OpRepair {
+			texts = append(texts, sideKey("broken", req.Name))
+		}
 	}
 	var expected, line string
 	if marker != nil {
@@ -94,6 +97,28 @@ func (r *run) call() (Call, error) {
 		r.batch(&call, own.item, line)
 	}
 	return call, nil
+}
+
+// Replaces reports whether both calls are releases of one name and value, and this one
+// does all that the earlier one would: its answer is that of both.
+func (c *Call) Replaces(earlier *Call) bool {
+	if c.Script != releaseScript || earlier.Script != releaseScript || c.Keys[0] != earlier.Keys[0] {
+		return false
+	}
+	for i := range releaseDefaults {
+		a, b := releaseDefaults[i], releaseDefaults[i]
+		if i < len(c.Args) {
+			a = c.Args[i]
+		}
+		if i < len(earlier.Args) {
+			b = earlier.Args[i]
+		}
+		// A higher token ends what a lower one does, and a NoRepair adds to none.
+		if a != b && !(i == 1 && a > b) && !(i == 7 && b == "") {
+			return false
+		}
+	}
+	return true
 }
 
 // What the scripts take for an argument that is absent: the defaults of a client,

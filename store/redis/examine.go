@@ -175,6 +175,9 @@ func (x *examination) persistence(info, settings map[string]string) {
 	}
 }
 
+// probeLeft is for how long something is left if the connection breaks half way.
+const probeLeft = 5 * time.Second
+
 // rights tries the requests of a lock, step by step, under a name of its own.
 func (x *examination) rights(ctx context.Context) {
 	n := x.n
@@ -187,30 +190,28 @@ func (x *examination) rights(ctx context.Context) {
 		}
 		return r.read(n.driver.Eval(ctx, call))
 	}
-	// If the connection breaks half way, this is what is left, and for how
-	// long.
-	const left = 5 * time.Second
-	first := node.Request{Name: x.exam.Name, Value: rand.Text(), TTL: left, Retention: left, Window: x.exam.Window}
+	first := node.Request{Name: x.exam.Name, Value: rand.Text(), TTL: probeLeft, Retention: probeLeft, Window: x.exam.Window}
 	second := first
 	second.Value = rand.Text()
 	look, err := try(withOp(first, node.OpInspect), false)
 	if err == nil {
 		first.Token = node.Token(look.Now.UnixMicro())
 		second.Token, second.Ticket, second.Wait = first.Token+1, int64(first.Token), true
-		// No key must be left that would show that locks were kept here.
-		last := first
-		last.Token, last.Retention = first.Token+2, time.Millisecond
+		var reply node.Reply
 		for _, step := range []struct {
 			op  node.Op
 			req node.Request
 		}{
 			{node.OpAcquire, first}, {node.OpExtend, first}, {node.OpAcquire, second},
-			{node.OpRelease, second}, {node.OpRelease, first}, {node.OpRelease, last},
+			{node.OpRelease, second}, {node.OpRelease, first},
 		} {
-			if _, err = try(withOp(step.req, step.op), step.req.Wait && step.op == node.OpAcquire); err != nil {
+			if reply, err = try(withOp(step.req, step.op), step.req.Wait && step.op == node.OpAcquire); err != nil {
 				err = fmt.Errorf("%v: %w", step.op, err)
 				break
 			}
+		}
+		if err == nil {
+			err = x.forget(ctx, reply.Fence)
 		}
 	}
 	var server *ServerError
@@ -229,6 +230,16 @@ func (x *examination) rights(ctx context.Context) {
 	if _, err := n.driver.Eval(ctx, Call{Script: scanScript, Keys: []string{reserved + "identity"}, Args: []string{"0", "1"}}); errors.As(err, &server) && server.Forbidden() {
 		x.add(node.Advice, "rights", "the user may not SCAN", "redlatch ls does not work", "allow it, where that is wanted: +scan +zcard")
 	}
+}
+
+// forget deletes the fence of the name that was tried, if it is this one still: no key
+// must be left that would show that locks were kept here. To the release script it
+// is a lock with the fence as its value. If the fence is another one by now, it is
+// raised by that, and expires.
+func (x *examination) forget(ctx context.Context, fence node.Token) error {
+	key, text := sideKey("fence", x.exam.Name), fence.String()
+	_, err := x.n.driver.Eval(ctx, Call{Script: releaseScript, Keys: []string{key, key, sideKey("turn", x.exam.Name)}, Args: []string{text, text, "", milliseconds(probeLeft)}})
+	return err
 }
 
 func withOp(req node.Request, op node.Op) node.Request {

@@ -114,10 +114,10 @@ func FuzzWakes(f *testing.F) {
 // FuzzMarkers tests the marker, a text that every client with the right to
 // write can change.
 func FuzzMarkers(f *testing.F) {
-	f.Add("3 dd4b68befc31fa69359eaf9de7af049cd651e0ab 00000007 8fd65869eaf57c00 2000 500000 2133 1 2000 1794740042136691 changed 2 0a1b2c3d:4 redis://a:1 redis://b:2", int64(30000), int64(10_000_000))
-	f.Add("3 a 1 b 1 2 3 4 5 6 new 1 - ", int64(1), int64(1))
+	f.Add("3 dd4b68befc31fa69359eaf9de7af049cd651e0ab 00000007 8fd65869eaf57c00 2000 500000 2133 1 2000 1794740042136691 changed 2 0d0c0b0a 0a1b2c3d:4 member - 2133 redis://a:1 redis://b:2", int64(30000), int64(10_000_000))
+	f.Add("3 a 1 b 1 2 3 4 5 6 new 1 0 - told a\tb 0 ", int64(1), int64(1))
 	f.Add("1 a b 1 2 3 4 new c", int64(0), int64(0))
-	f.Add("3 a 1 b -1 9223372036854775807 3 4 5 6 new 1 - c", int64(10), int64(1000))
+	f.Add("3 a 1 b -1 9223372036854775807 3 4 5 6 new 1 0 - member - 1 c", int64(10), int64(1000))
 	f.Fuzz(func(t *testing.T, text string, ttl, window int64) {
 		if m := parseMarker(text); m != nil {
 			if g := m.guard; g.MaxTTL < 0 || g.Window < 0 || g.Quarantine < 0 || g.Replicas < 0 || g.ReplicaLag < 0 || !strings.HasSuffix(text, " "+g.Nodes) {
@@ -132,8 +132,8 @@ func FuzzMarkers(f *testing.F) {
 		g := &node.Guard{Membership: "8fd65869eaf57c00", Nodes: text, Generation: 7, MaxTTL: time.Duration(ttl) * time.Millisecond,
 			Window: time.Duration(window) * time.Microsecond, Quarantine: time.Duration(ttl) * time.Millisecond,
 			Replicas: int(ttl % 7), ReplicaLag: time.Duration(window) * time.Millisecond}
-		marker := "3 dd4b68befc31fa69359eaf9de7af049cd651e0ab 00000009 " + config(g) + " 1794740042136691 membership 7 0a1b2c3d:4 " + text
-		if again := parseMarker(marker); again == nil || again.guard != *g || again.reason != "membership" || again.epoch != 9 || again.epochs.Of("0a1b2c3d") != 4 {
+		marker := "3 dd4b68befc31fa69359eaf9de7af049cd651e0ab 00000009 " + config(g) + " 1794740042136691 membership 7 0d0c0b0a 0a1b2c3d:4 member - 2133 " + text
+		if again := parseMarker(marker); again == nil || again.guard != *g || again.reason != "membership" || again.epoch != 9 || again.lineage != "0d0c0b0a" || again.epochs.Of("0a1b2c3d") != 4 {
 			t.Errorf("%+v is written as %q, and that read as %+v", g, marker, again)
 		}
 	})

@@ -38,26 +38,27 @@ func slotMarkerKey(slot int) string { return reserved + "marker:{" + slotTag(slo
 
 // origin is what is known of the server behind a marker.
 type origin struct {
-	server string // its replication id; empty if it is not known
-	epoch  uint64 // the highest that is known
+	server  string // its replication id; empty if it is not known
+	epoch   uint64 // the highest that is known
+	lineage string
 }
 
 // cutOrigin reads what a grant says of its server; see origin in
 // lua/lib/marker.lua.
 func cutOrigin(text string) (o origin, epochs node.Epochs, ok bool) {
 	parts := strings.Split(text, " ")
-	if len(parts) != 3 {
+	if len(parts) != 4 {
 		return o, "", false
 	}
 	epoch, err := strconv.ParseUint(parts[1], 10, 53)
-	return origin{parts[0], epoch}, epochsIn(parts[2]), err == nil
+	return origin{parts[0], epoch, parts[2]}, epochsIn(parts[3]), err == nil
 }
 
 // own removes the epochs of a reply if each slot has a marker: they are those of
 // a slot, and not of the node.
 func (n *Node) own(reply node.Reply) node.Reply {
 	if n.ManyMarkers() {
-		reply.Epoch, reply.Epochs = 0, ""
+		reply.Epoch, reply.Lineage, reply.Epochs = 0, "", ""
 	}
 	return reply
 }
@@ -104,7 +105,9 @@ func (n *Node) expect(req *node.Request) *expectation {
 		}
 		o = known.origin
 	}
-	o.epoch = max(o.epoch, req.Epoch)
+	if req.Epoch > o.epoch {
+		o = origin{epoch: req.Epoch} // whose lineage is not known
+	}
 	return n.learn(expectation{key: key, guard: req.Guard, config: config(req.Guard)}, o)
 }
 
@@ -133,13 +136,14 @@ type marker struct {
 	trustedFrom time.Time
 	reason      string // why the server is or was quarantined
 	epoch       uint64
+	lineage     string
 	epochs      node.Epochs
 }
 
 // parseMarker reads a marker. It returns nil for a text that is none.
 func parseMarker(text string) *marker {
-	parts := strings.SplitN(text, " ", 14)
-	if len(parts) != 14 || parts[0] != markerVersion {
+	parts := strings.SplitN(text, " ", 18)
+	if len(parts) != 18 || parts[0] != markerVersion {
 		return nil
 	}
 	var numbers [12]int64 // by the number of the part
@@ -156,15 +160,17 @@ func parseMarker(text string) *marker {
 	return &marker{
 		guard: node.Guard{
 			Membership: parts[3],
-			Nodes:      parts[13],
+			Nodes:      parts[17],
 			Generation: uint64(numbers[11]),
 			MaxTTL:     time.Duration(numbers[4]) * time.Millisecond,
 			Window:     time.Duration(numbers[5]) * time.Microsecond,
 			Quarantine: time.Duration(numbers[6]) * time.Millisecond,
 			Replicas:   int(numbers[7]),
 			ReplicaLag: time.Duration(numbers[8]) * time.Millisecond,
+			Told:       parts[14] == "told",
+			From:       strings.ReplaceAll(strings.TrimPrefix(parts[15], "-"), "\t", " "),
 		},
-		trustedFrom: time.UnixMicro(numbers[9]), reason: parts[10], epoch: uint64(numbers[2]), epochs: epochsIn(parts[12]),
+		trustedFrom: time.UnixMicro(numbers[9]), reason: parts[10], epoch: uint64(numbers[2]), lineage: parts[12], epochs: epochsIn(parts[13]),
 	}
 }
 
@@ -176,7 +182,7 @@ func version(marker string) string {
 
 var marks = map[node.Mark]string{
 	node.MarkRead: "read", node.MarkWrite: "mark", node.MarkFresh: "fresh", node.MarkReplace: "replace",
-	node.MarkBar: "bar", node.MarkNote: "note",
+	node.MarkTell: "tell", node.MarkBar: "bar", node.MarkNote: "note",
 }
 
 // mark carries out an OpMark.
@@ -186,7 +192,7 @@ func (n *Node) mark(ctx context.Context, req node.Request) (node.Reply, error) {
 		return node.Reply{}, fmt.Errorf("%w (%w)", &node.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, node.ErrUnsent)
 	}
 	call := Call{Script: markScript, Args: []string{config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(&req),
-		strconv.FormatUint(req.Guard.Generation, 10), "", cmp.Or(string(req.Epochs), "-")}}
+		strconv.FormatUint(req.Guard.Generation, 10), "", cmp.Or(string(req.Epochs), "-"), req.Lineage}}
 	if n.driver.Kind() != Cluster || req.Name != "" {
 		return n.markOne(ctx, call, n.markerKey(req.Name), req.Epoch)
 	}
@@ -210,7 +216,7 @@ func (n *Node) markOne(ctx context.Context, call Call, key string, epoch uint64)
 	}
 	reply.Replicas, reply.Rank = reply.Rank, 0 // the last part of this reply
 	if m := parseMarker(r[1]); m != nil {
-		reply.Guard, reply.Value, reply.Epoch, reply.Epochs = &m.guard, m.reason, m.epoch, m.epochs
+		reply.Guard, reply.Value, reply.Epoch, reply.Lineage, reply.Epochs = &m.guard, m.reason, m.epoch, m.lineage, m.epochs
 		if m.reason != node.ReasonFresh {
 			reply.TrustedFrom = m.trustedFrom
 		}

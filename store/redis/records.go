@@ -76,7 +76,7 @@ func parseMemory(r []string) (node.Reply, error) {
 		return node.Reply{}, err
 	}
 	reply.Value, reply.Server = "", ""
-	m := &node.Memory{Kept: r[7] == "1", Whole: r[8] == "1", New: r[10] == "1"}
+	m := &node.Memory{Whole: r[8] == "1", New: r[10] == "1"}
 	reply.Memory = m
 	for _, x := range []struct {
 		text string
@@ -91,6 +91,11 @@ func parseMemory(r []string) (node.Reply, error) {
 		}
 		*x.at = time.UnixMicro(us)
 	}
+	retention, err := strconv.ParseInt(r[7], 10, 64)
+	if err != nil || retention < 0 || retention > int64(1<<62/time.Millisecond) {
+		return bad("the retention is no time in milliseconds")
+	}
+	m.Retention = time.Duration(retention) * time.Millisecond
 	if m.Count, err = strconv.Atoi(r[11]); err != nil || m.Count < 0 {
 		return bad("the number of records is none")
 	}

@@ -35,7 +35,7 @@ func asAsked(now string, req *node.Request, marker *expectation) (node.Reply, er
 		reply.Now = time.UnixMicro(us)
 	}
 	if req.Op == node.OpAcquire && marker != nil && !req.Guard.Off {
-		reply.Server, reply.Epoch = marker.server, marker.epoch
+		reply.Server, reply.Epoch, reply.Lineage = marker.server, marker.epoch, marker.lineage
 	}
 	return reply, nil
 }

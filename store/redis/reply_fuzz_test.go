@@ -73,7 +73,7 @@ const groupOfTwo = "redlatch-group-2 " + "00002" + "1794740065009426" + "1794740
 // FuzzReplies has a server reply with arbitrary bytes to every request. The
 // parts of a reply are separated by a zero.
 func FuzzReplies(f *testing.F) {
-	const marker = "3 dd4b68befc31fa69359eaf9de7af049cd651e0ab 00000002 8fd65869eaf57c00 2000 500000 2133 1 2000 1794740042136691 changed 1 - redis://a:1"
+	const marker = "3 dd4b68befc31fa69359eaf9de7af049cd651e0ab 00000002 8fd65869eaf57c00 2000 500000 2133 1 2000 1794740042136691 changed 1 0d0c0b0a - member - 2133 redis://a:1"
 	for i, parts := range [][]string{
 		{"granted", "dd4b68befc31fa69359eaf9de7af049cd651e0ab", "0", "00001794740038819640", "1794740045", "9426", "0"},
 		{"granted", "", "0", "", "1794740045", "9426"},

@@ -77,7 +77,7 @@ func (r *run) read(parts []string, err error) (node.Reply, error) {
 	if o != r.marker.origin {
 		r.node.learn(*r.marker, o)
 	}
-	reply.Server, reply.Epoch, reply.Epochs = o.server, o.epoch, epochs
+	reply.Server, reply.Epoch, reply.Lineage, reply.Epochs = o.server, o.epoch, o.lineage, epochs
 	return r.node.own(reply), nil
 }
 

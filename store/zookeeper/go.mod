@@ -6,5 +6,3 @@ require (
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/redlatch/redlatch v0.1.0
 )
-
-require golang.org/x/sys v0.49.0 // indirect

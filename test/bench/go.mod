@@ -3,7 +3,6 @@ module github.com/redlatch/redlatch/test/bench
 go 1.26.0
 
 require (
-	cirello.io/pglock v1.16.1
 	github.com/bsm/redislock v0.10.0
 	github.com/go-redsync/redsync/v4 v4.18.0
 	github.com/go-sql-driver/mysql v1.10.0
@@ -18,13 +17,17 @@ require (
 	github.com/redlatch/redlatch/adapters/otel v0.1.0
 	github.com/redlatch/redlatch/adapters/prom v0.1.0
 	github.com/redlatch/redlatch/store/etcd v0.1.0
+	github.com/redlatch/redlatch/store/mysql v0.1.0
+	github.com/redlatch/redlatch/store/postgres v0.1.0
+	github.com/redlatch/redlatch/store/redis/goredis v0.1.0
+	github.com/redlatch/redlatch/store/redis/rueidis v0.1.0
 	github.com/redlatch/redlatch/store/zookeeper v0.1.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
 	go.opentelemetry.io/otel/metric v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
-	go.uber.org/zap v1.27.1
+	go.uber.org/zap v1.28.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 )
@@ -43,8 +46,6 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.2 // indirect
-	github.com/lib/pq v1.10.9 // indirect
-	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/otlptranslator v1.0.0 // indirect

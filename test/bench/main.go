@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,13 +37,13 @@ func main() {
 	defer stop()
 	plan, err := choose(flag.Args(), *only)
 	for _, p := range plan {
-		if *list {
-			for _, c := range p.cells {
-				fmt.Println(c.CellID())
-			}
+		if !*list {
+			err = errors.Join(err, p.bench(ctx, *only == ""))
 			continue
 		}
-		err = errors.Join(err, p.bench(ctx, *only == ""))
+		for _, c := range p.cells {
+			fmt.Println(c.CellID())
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -65,22 +64,17 @@ func choose(args []string, only string) (plan []planned, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
-	key, known := strings.Join(args, " "), false
 	for _, p := range pages {
-		if key != p.Key && (key != "" || p.File == "") {
+		if key := strings.Join(args, " "); key != p.Key && (key != "" || p.File == "") {
 			continue
 		}
-		known = true
 		cells := slices.DeleteFunc(p.Cells(), func(c measure.Cell) bool { return !match.MatchString(c.CellID()) })
 		if len(cells) > 0 {
 			plan = append(plan, planned{p, cells})
 		}
 	}
-	if !known {
-		return nil, fmt.Errorf("no page %q", key)
-	}
 	if len(plan) == 0 {
-		return nil, fmt.Errorf("-only %q matches no cell; -list shows them", only)
+		return nil, fmt.Errorf("no page %q has a cell %q; -list shows them", args, only)
 	}
 	return plan, nil
 }
@@ -88,45 +82,24 @@ func choose(args []string, only string) (plan []planned, err error) {
 // bench measures cells, and writes the page to its file, or to standard output. It
 // returns an error if a cell has no valid result, so that a script that runs the
 // bench sees it.
-func (p planned) bench(ctx context.Context, whole bool) error {
-	var length time.Duration
-	for _, c := range p.cells {
-		length += c.Duration()
-	}
-	began, machine := time.Now(), report.ThisMachine(p.Programs, p.Modules)
-	bar := screen.NewProgress(os.Stderr, length.Seconds())
-	results := measure.Run(ctx, p.cells, func(done time.Duration, what string) { bar.Show(done.Seconds(), what) })
+func (p planned) bench(ctx context.Context, whole bool) (err error) {
+	began := time.Now()
+	bar := screen.NewProgress(os.Stderr, float64(len(measure.Batches(p.cells))))
+	results := measure.Run(ctx, p.cells, func(what string) { bar.Show(1, what) })
 	bar.End()
 	if ctx.Err() != nil {
 		return errors.New("interrupted; servers and processes are stopped, and nothing is written")
 	}
-	text := p.Markdown(machine, time.Since(began), results)
+	text := p.Markdown(report.ThisMachine(p.Programs, p.Modules), time.Since(began), results)
 	if p.File == "" || !whole {
 		fmt.Print(text)
-	} else if err := p.write(text, results); err != nil {
-		return err
+	} else {
+		err = os.WriteFile(p.File, []byte(text), 0o644)
 	}
-	failed := 0
 	for _, r := range results {
 		if r.Failed != "" {
-			failed++
-			fmt.Fprintf(os.Stderr, "FAILED %s: %s\n", r.CellID(), r.Failed)
+			err = errors.Join(err, fmt.Errorf("FAILED %s: %s", r.CellID(), r.Failed))
 		}
-	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d cells failed", failed, len(results))
-	}
-	return nil
-}
-
-// write writes a page and its picture.
-func (p planned) write(text string, results []*measure.Result) error {
-	err := os.WriteFile(p.File, []byte(text), 0o644)
-	if err == nil && p.Picture != "" {
-		err = os.WriteFile(filepath.Join(filepath.Dir(p.File), p.Picture), []byte(p.SVG(results)), 0o644)
-	}
-	if err == nil {
-		fmt.Printf("%swritten to %s\n", p.BoundTable(results), p.File)
 	}
 	return err
 }

@@ -5,9 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/bench/measure"
-	"github.com/redlatch/redlatch/test/bench/report"
 )
 
 func TestEveryCellCanBeRunByItsID(t *testing.T) {
@@ -43,52 +41,6 @@ func TestIDsThatNameNoCellAreRefused(t *testing.T) {
 	for _, args := range [][]string{{"other"}, {"redis", "capacity"}} {
 		if plan, err := choose(args, ""); err == nil {
 			t.Errorf("%q is %v", args, plan)
-		}
-	}
-}
-
-func TestBoundsAreOfCellsThatAreMeasured(t *testing.T) {
-	ids := map[string]bool{}
-	for _, c := range redis.Cells() {
-		ids[c.CellID()] = true
-	}
-	for _, b := range bounds {
-		for _, word := range strings.Fields(strings.Join([]string{b.Of, b.Must, b.Aim}, " ")) {
-			if strings.Contains(word, "/") && !ids[word] {
-				t.Errorf("no cell %s of %s", word, b.Row)
-			}
-		}
-		if v := b.Judge(nil); v.Met != report.Unknown || v.Reached != report.Unknown || v.Value != "not measured" {
-			t.Errorf("%s of nothing: %+v", b.Row, v)
-		}
-	}
-}
-
-func TestTheWholeBenchTakesNoLongerThan15Minutes(t *testing.T) {
-	plan, err := choose(nil, "")
-	check.Must(t, err)
-	var whole time.Duration
-	for _, p := range plan {
-		for _, c := range p.cells {
-			whole += c.Duration()
-		}
-		t.Log(p.Key, whole)
-	}
-	if whole > 15*time.Minute {
-		t.Errorf("it is planned to take %v", whole)
-	}
-}
-
-func TestRowsOfBoundsHaveAtLeastFiveRounds(t *testing.T) {
-	judged := map[string]bool{}
-	for _, b := range bounds {
-		for _, word := range strings.Fields(strings.Join([]string{b.Of, b.Must, b.Aim}, " ")) {
-			judged[word] = true
-		}
-	}
-	for _, c := range redis.Cells() {
-		if judged[c.CellID()] && c.Rounds < 5 {
-			t.Errorf("%s has %d rounds", c.CellID(), c.Rounds)
 		}
 	}
 }

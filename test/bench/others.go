@@ -8,18 +8,17 @@ import (
 	"github.com/redlatch/redlatch/test/bench/server"
 )
 
-const onPostgres, onMariaDB = "redlatch-postgres pg-advisory pglock shedlock-postgres", "redlatch-mariadb get-lock shedlock-mariadb"
+const onPostgres, onMariaDB = "redlatch-postgres pg-advisory shedlock-postgres", "redlatch-mariadb get-lock shedlock-mariadb"
 
 var databases = report.Page{
 	Key: "databases", File: "../../docs/testing/bench/databases.md", Title: "Locks in a database, redlatch beside its peers",
 	Programs: [][2]string{{"psql", ", without fsync"}, {"mariadbd", ", `innodb_flush_log_at_trx_commit=2`"}},
-	Modules:  []string{"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql", "cirello.io/pglock"},
+	Modules:  []string{"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql"},
 	Tables: []report.Table{
 		{Heading: "## Uncontended pair", Text: "One goroutine locks and releases; the contenders of a database take turns of 100 ms.",
 			Columns: pairColumns, Situations: pair("pair", server.Network{}), Contenders: keys(onPostgres, onMariaDB), Nodes: []int{1}},
 		{Heading: "## Contended: 16 processes, 1 ms held", Text: contendedText, Columns: contendedColumns, Contenders: keys(onPostgres, onMariaDB), Nodes: []int{1},
-			Situations: contended(16, time.Millisecond, false)},
-		waitingTable([]int{1}, "redlatch-postgres pg-advisory shedlock-postgres "+onMariaDB, waiting("waiting", 16)...),
+			Situations: contended(time.Millisecond, false)},
 	},
 	End: "Commands are the statements that the server executed: a transaction that a client begins and commits by itself has two more. " +
 		"The servers do not sync to disk, so the disk is in none of the numbers. Server CPU is that of all processes of the server.",
@@ -32,12 +31,12 @@ var consensus = report.Page{
 	Programs: [][2]string{{"etcd", ", three members, defaults"}, {"zookeeper", ", three servers, `forceSync=yes` as is the default"}},
 	Modules:  []string{"go.etcd.io/etcd/client/v3", "github.com/go-zookeeper/zk"},
 	Tables: []report.Table{
-		{Heading: "## Uncontended pair", Columns: "pair pair-p99 pair-max pairs writes commands client server", Contenders: keys(onEtcd, onZooKeeper), Nodes: []int{server.Members},
-			Situations: []measure.Situation{{ID: "pair", Rounds: 10, For: 500 * time.Millisecond, Warm: 500 * time.Millisecond}},
+		{Heading: "## Uncontended pair", Columns: "pair pair-p99 writes commands client server", Contenders: keys(onEtcd, onZooKeeper), Nodes: []int{server.Members},
+			Situations: []measure.Situation{{ID: "pair", Rounds: 10, For: 500 * time.Millisecond}},
 			Text:       "One goroutine locks and releases; the contenders of a cluster take turns of half a second."},
-		{Heading: "## Contended: 16 processes, 1 ms held", Columns: "hand-overs least most rate over over-p99 wait wait-p99 wait-max jain never writes commands client server", Contenders: keys(onEtcd, onZooKeeper), Nodes: []int{server.Members},
+		{Heading: "## Contended: 16 processes, 1 ms held", Columns: "hand-overs rate over over-p99 wait wait-p99 wait-max jain never writes commands client server", Contenders: keys(onEtcd, onZooKeeper), Nodes: []int{server.Members},
 			Situations: []measure.Situation{{ID: "contended/16/1ms", Work: measure.Processes, Turns: true, Count: 16, Held: time.Millisecond,
-				Rounds: 5, For: 3 * time.Second, Warm: time.Second, Settle: 500 * time.Millisecond}},
+				Rounds: 5, For: 3 * time.Second}},
 			Text: "Contenders take turns, each on a cluster of its own. " + contendedText},
 	},
 	End: "Writes are what the cluster agreed on and wrote to its disks: with etcd entries of the log, with ZooKeeper transactions; refused ones count, and so does what keeps sessions. " +
@@ -45,11 +44,11 @@ var consensus = report.Page{
 }
 
 const keepText = "One process takes them, keeps them alive and releases them, and does nothing else. The times of scripts are by the server's own clock. " +
-	"A read is one call of read(2): several requests may come in one. So may a script be for several requests: its time is then that of all of them."
+	"A script may be for several requests: its time is then that of all of them."
 
 var capacity = report.Page{
 	Key: "capacity", Title: "What many locks cost", Programs: redisServer,
 	Tables: []report.Table{{Heading: "## What an operation costs", Text: keepText, Contenders: "redlatch-30s", Columns: keepColumns,
 		Situations: []measure.Situation{keep("capacity", 10_000), keep("capacity", 50_000), keep("capacity", 100_000)}}},
-	End: "Memory and reads are those of each server, CPU and commands those of all. What is left after a lock is its fence.",
+	End: "Memory is that of each server, CPU and commands those of all. What is left after a lock is its fence.",
 }

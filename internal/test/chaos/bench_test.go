@@ -53,7 +53,7 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 	m := &member{number: 1, path: sleeper, args: []string{"sleep", "600"}, hear: func(Event) {}}
 	check.Must(t, m.start())
 	t.Cleanup(m.kill)
-	w := &nemesis{nodes: c.nodes, members: []*member{m}, bounds: standardBounds, holders: func() map[int]bool { return nil }, allowed: 1}
+	w := &nemesis{in: c, nodes: c.nodes, members: []*member{m}, bounds: standardBounds, holders: func() map[int]bool { return nil }, allowed: 1}
 	return &bench{T: t, w: w, n: c.nodes[0]}
 }
 

@@ -37,17 +37,18 @@ const (
 // clientConfig is the configuration of a client process, on the first line of
 // its standard input.
 type clientConfig struct {
-	Client   int           `json:"client"`
-	Life     int           `json:"life"`
-	Seed     uint64        `json:"seed"`
-	Nodes    string        `json:"nodes"` // addresses, as redlatch.Open has them
-	Names    []plan        `json:"names"`
-	Bounds   bounds        `json:"bounds"`
-	Store    Store         `json:"store"`
-	Fenced   bool          `json:"fenced"`
-	WallOff  time.Duration `json:"wall_off"` // the initial error of its wall clock
-	Calm     bool          `json:"calm"`     // there are no faults: every request must succeed
-	Sabotage Sabotage      `json:"sabotage,omitempty"`
+	Client     int           `json:"client"`
+	Life       int           `json:"life"`
+	Seed       uint64        `json:"seed"`
+	Nodes      string        `json:"nodes"` // addresses, as redlatch.Open has them
+	Membership string        `json:"membership"`
+	Names      []plan        `json:"names"`
+	Bounds     bounds        `json:"bounds"`
+	Store      Store         `json:"store"`
+	Fenced     bool          `json:"fenced"`
+	WallOff    time.Duration `json:"wall_off"` // the initial error of its wall clock
+	Calm       bool          `json:"calm"`     // there are no faults: every request must succeed
+	Sabotage   Sabotage      `json:"sabotage,omitempty"`
 }
 
 // bounds are the cluster parameters: small, so that a quarantine is over soon
@@ -61,6 +62,10 @@ type bounds struct {
 
 var standardBounds = bounds{MaxTTL: 2 * time.Second, Window: 600 * time.Millisecond, NodeTimeout: 150 * time.Millisecond, Hold: 12 * time.Millisecond}
 
+// databaseBounds are for several databases, whose statements take longer than Redis's
+// commands on a machine that they share.
+var databaseBounds = bounds{MaxTTL: 4 * time.Second, Window: time.Second, NodeTimeout: 600 * time.Millisecond, Hold: 50 * time.Millisecond}
+
 // oneNodeBounds are for a run with one node. A request that was sent before a
 // failover outlives it, and so do the leases that it would overlap with.
 var oneNodeBounds = bounds{MaxTTL: 3 * time.Second, Window: 600 * time.Millisecond, NodeTimeout: 1500 * time.Millisecond, Hold: 300 * time.Millisecond}
@@ -70,10 +75,6 @@ var calmBounds = bounds{MaxTTL: 30 * time.Second, Window: 10 * time.Second, Hold
 
 // quarantine is how long a node that may have forgotten is quarantined.
 func (b bounds) quarantine() time.Duration { return max(b.MaxTTL, 3*b.Window) + b.MaxTTL/15 }
-
-// listName is the name of the membership, which every client reaches by
-// addresses of its own.
-const listName = "torture"
 
 // RunClient is a client process: it takes locks and writes to the resource
 // until its standard input ends, and reports every step on its standard output.
@@ -158,10 +159,11 @@ func (c *client) run() error {
 	defer c.store.db.Close()
 	stall.Watch()
 	opts := redlatch.Options{
-		Label: fmt.Sprintf("torture-%d.%d", c.Client, c.Life), Cluster: redlatch.Cluster{MaxTTL: c.Bounds.MaxTTL, TokenWindow: c.Bounds.Window, Membership: listName},
+		Label: fmt.Sprintf("torture-%d.%d", c.Client, c.Life), Cluster: redlatch.Cluster{MaxTTL: c.Bounds.MaxTTL, Membership: c.Membership},
 		NodeTimeout: c.Bounds.NodeTimeout, Guard: redlatch.GuardOn,
 	}
 	inside.SetClock(&opts, c.clock)
+	inside.SetWindow(&opts, c.Bounds.Window)
 	if c.Sabotage == NoGuard {
 		opts.Guard = redlatch.GuardOff
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -27,7 +28,12 @@ type cluster struct {
 	dir     string
 	program string
 	shim    string // the clock shim's library; empty where there is none
-	nodes   []*node
+	clients int
+	all     []*node // every one that there was
+	nodes   []*node // the membership, in the order of its list
+	removed *node   // the one that left it last
+
+	generation int // of the membership, from 0
 }
 
 // node is one address of the list: a server, which may be replaced by another,
@@ -104,39 +110,54 @@ func durable() []string {
 
 // start starts a node of each kind for so many clients.
 func (c *cluster) start(kinds []ServerKind, clients int) error {
-	for i, kind := range kinds {
-		nd := &node{number: i + 1, kind: kind, in: c}
-		if c.shim != "" && kind == Redis {
-			clock, err := newClock(filepath.Join(c.dir, "clock"+strconv.Itoa(i+1)))
-			if err != nil {
-				return err
-			}
-			nd.clock = clock
-		}
-		c.nodes = append(c.nodes, nd)
-		s := nd.newServer()
-		nd.server = s
-		if err := s.Start(); err != nil {
+	c.clients = clients
+	for _, kind := range kinds {
+		n, err := c.add(kind)
+		if err != nil {
 			return err
 		}
-		for range clients {
-			for address := range strings.SplitSeq(s.Addr(), "+") {
-				link, err := servertest.OpenProxy(address)
-				if err != nil {
-					return err
-				}
-				nd.links = append(nd.links, link)
-			}
-		}
+		c.nodes = append(c.nodes, n)
 	}
 	return nil
+}
+
+// add starts a node, which is no member yet.
+func (c *cluster) add(kind ServerKind) (_ *node, err error) {
+	n := &node{number: len(c.all) + 1, kind: kind, in: c}
+	c.all = append(c.all, n)
+	if c.shim != "" && slices.Contains(edgy, kind) {
+		if n.clock, err = newClock(filepath.Join(c.dir, "clock"+strconv.Itoa(n.number))); err != nil {
+			return nil, err
+		}
+		if len(c.nodes) > 0 && c.nodes[0].clock != nil {
+			n.clock.Set(c.nodes[0].clock.Off(), 0)
+		}
+	}
+	n.server = n.newServer()
+	if err := n.server.Start(); err != nil {
+		return nil, err
+	}
+	for range c.clients {
+		for address := range strings.SplitSeq(n.server.Addr(), "+") {
+			link, err := servertest.OpenProxy(address)
+			if err != nil {
+				return nil, err
+			}
+			n.links = append(n.links, link)
+		}
+	}
+	return n, nil
 }
 
 // newServer returns a server of the node's kind.
 func (n *node) newServer() server {
 	switch n.kind {
-	case Postgres, MariaDB:
-		return n.kind.database()
+	case Postgres, MariaDB, MySQL:
+		s := n.kind.database()
+		if n.clock != nil {
+			s.Env = n.clock.Env(n.in.shim)
+		}
+		return s
 	case Sentinel:
 		return &watched{in: n}
 	case Etcd, ZooKeeper:
@@ -186,22 +207,51 @@ func (n *node) linksOf(client int) []*servertest.Proxy {
 	return n.links[client*each : (client+1)*each]
 }
 
-// addresses are those by which a client, from 0, reaches the nodes.
-func (c *cluster) addresses(client int) string {
+// addresses are those by which a client, from 0, reaches the nodes of a list.
+func addresses(list []*node, client int) string {
 	var all []string
-	for _, n := range c.nodes {
+	for _, n := range list {
 		all = append(all, n.current().URL(strings.Join(servertest.Hosts(n.linksOf(client)), "+")))
 	}
 	return strings.Join(all, ",")
 }
 
+// membership is the name of a membership, which every client reaches by addresses
+// of its own.
+func membership(generation int) string { return fmt.Sprint("torture.", generation) }
+
+// open returns a client of the present membership, with some nodes, and the nodes
+// as it has them.
+func (c *cluster) open(b bounds, list []*node) (*redlatch.Client, []redlatch.Node, error) {
+	opts := redlatch.Options{Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Membership: membership(c.generation), MaxTTL: b.MaxTTL}}
+	inside.SetWindow(&opts, b.Window)
+	if list[0].kind == Sentinel {
+		opts.Replicas = replicasOfEach
+	}
+	var nodes []redlatch.Node
+	for _, n := range list {
+		opened, err := n.open(strings.Join(servertest.Hosts(n.linksOf(0)), "+"))
+		if err != nil {
+			return nil, nil, err
+		}
+		nodes = append(nodes, opened)
+	}
+	locks, err := redlatch.New(nodes, &opts)
+	return locks, nodes, err
+}
+
+// open returns the node for a client, by the server's address or that of a proxy.
+func (n *node) open(address string) (contract.Node, error) {
+	url := n.current().URL(address)
+	if n.kind == Redis {
+		return direct.Open(url, nil)
+	}
+	return contract.Open(url)
+}
+
 // declare marks the servers as new, with the bounds of the run.
 func (c *cluster) declare(ctx context.Context, b bounds) error {
-	opts := redlatch.Options{Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Membership: listName, MaxTTL: b.MaxTTL, TokenWindow: b.Window}}
-	if c.nodes[0].kind == Sentinel {
-		opts.Replicas, opts.ReplicaLag = replicasOfEach, replicaLag
-	}
-	locks, err := redlatch.Open(c.addresses(0), &opts)
+	locks, _, err := c.open(b, c.nodes)
 	if err != nil {
 		return err
 	}
@@ -226,11 +276,7 @@ func (c *cluster) locksLeft(ctx context.Context) (map[int][]string, error) {
 
 func (n *node) locksLeft(ctx context.Context) (held []string, err error) {
 	if n.viewer == nil {
-		open := contract.Open
-		if n.kind == Redis {
-			open = func(address string) (contract.Node, error) { return direct.Open(address, nil) }
-		}
-		if n.viewer, err = open(n.current().URL(n.current().Addr())); err != nil {
+		if n.viewer, err = n.open(n.current().Addr()); err != nil {
 			return nil, err
 		}
 	}
@@ -253,7 +299,7 @@ func (n *node) locksLeft(ctx context.Context) (held []string, err error) {
 
 // stop ends all of it.
 func (c *cluster) stop() {
-	for _, n := range c.nodes {
+	for _, n := range c.all {
 		for _, link := range n.links {
 			link.Close()
 		}

@@ -23,7 +23,7 @@ func TestFaultsOfDatabasesDoWhatTheySay(t *testing.T) {
 	families, err := Choose("kill,freeze,failover")
 	check.Must(t, err)
 	checks := map[string]func(*bench, *sql.DB, *strike){"kill": killed, "freeze": frozen, "failover": promoted}
-	for _, kind := range []ServerKind{Postgres, MariaDB} {
+	for _, kind := range []ServerKind{Postgres, MariaDB, MySQL} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, Family{}, kind)
@@ -46,7 +46,7 @@ func TestFaultsOfDatabasesDoWhatTheySay(t *testing.T) {
 
 // driverOf returns the name of a kind's driver for package database/sql.
 func driverOf(kind ServerKind) string {
-	return map[ServerKind]string{Postgres: "pgx", MariaDB: "mysql"}[kind]
+	return map[ServerKind]string{Postgres: "pgx", MariaDB: "mysql", MySQL: "mysql"}[kind]
 }
 
 // execute executes a statement by the client's way.

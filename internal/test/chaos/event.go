@@ -120,7 +120,17 @@ type Fault struct {
 	// Breaks are the stretches in which an assumption was broken. Locks that
 	// were held then may be gone early, and tokens forgotten.
 	Breaks []Span `json:"breaks,omitempty"`
-	Err    string `json:"err,omitempty"` // why it could not be injected or healed
+	// Broken are the locks that an operator broke.
+	Broken []Broken `json:"broken,omitempty"`
+	Err    string   `json:"err,omitempty"` // why it could not be injected or healed
+}
+
+// Broken is a lock that was broken: leases up to a token have lost it.
+type Broken struct {
+	Name  string `json:"name"`
+	Token uint64 `json:"token,string"`
+	Sure  bool   `json:"sure"` // the break succeeded
+	Span
 }
 
 // Step is what a holder does at the resource.

@@ -20,23 +20,30 @@ type Family struct {
 	mild   bool         // it does not keep a node from granting
 	holder int          // how often of two times it hits a client that holds a lock, if there is one
 
-	// One of them plans the fault of a node, or of a client.
+	// One of them plans the fault of a node, or of a client, or of all.
 	node   func(w *nemesis, n *node, rng *rand.Rand) strike
 	client func(w *nemesis, m *member, rng *rand.Rand) strike
+	edge   func(w *nemesis, rng *rand.Rand) strike
 }
 
 // draw takes a target, and plans the fault; nil if there is no target now.
 func (f Family) draw(w *nemesis, rng *rand.Rand) *strike {
 	var s strike
 	fault := &Fault{Family: f.Name, Beyond: f.Beyond, Span: Span{From: now()}}
-	if f.client != nil {
+	switch {
+	case f.edge != nil:
+		if !w.takeEdge() {
+			return nil
+		}
+		s = f.edge(w, rng)
+	case f.client != nil:
 		m := w.freeMember(rng, rng.IntN(2) < f.holder)
 		if m == nil {
 			return nil
 		}
 		s = f.client(w, m, rng)
 		s.member, fault.Client = m, m.number
-	} else {
+	default:
 		n := w.freeNode(rng, f)
 		if n == nil {
 			return nil
@@ -48,10 +55,14 @@ func (f Family) draw(w *nemesis, rng *rand.Rand) *strike {
 	return &s
 }
 
-// Group says whether it is within the assumptions or beyond them.
+// Group says whether it is within the assumptions or beyond them, or at their
+// edges.
 func (f Family) Group() string {
-	if f.Beyond {
+	switch {
+	case f.Beyond:
 		return "beyond"
+	case f.edge != nil:
+		return "edges"
 	}
 	return "within"
 }
@@ -64,7 +75,7 @@ var redisAlone = []ServerKind{Redis}
 
 // Families are all kinds of faults.
 func Families() []Family {
-	return slices.Concat(serverFaults(), clockFaults(), networkFaults(), clientFaults())
+	return slices.Concat(serverFaults(), clockFaults(), networkFaults(), clientFaults(), edgeFaults())
 }
 
 // strike is a fault that is about to be injected. It owns its target until it
@@ -81,19 +92,19 @@ type strike struct {
 	heal  func(f *Fault) error // nil if there is nothing to heal
 }
 
-// Choose returns the families that a list names: all, within, beyond, none, or
-// names separated by commas.
+// Choose returns the families that a list names: all but the edges, within, beyond,
+// edges, none, or names separated by commas.
 func Choose(list string) (chosen []Family, err error) {
 	words, names := strings.Split(strings.ReplaceAll(list, " ", ""), ","), []string{}
 	for _, f := range Families() {
 		names = append(names, f.Name)
-		if slices.ContainsFunc(words, func(word string) bool { return word == f.Name || word == "all" || word == f.Group() }) {
+		if slices.ContainsFunc(words, func(word string) bool { return word == f.Name || word == "all" && f.edge == nil || word == f.Group() }) {
 			chosen = append(chosen, f)
 		}
 	}
 	for _, word := range words {
-		if !slices.Contains(append(names, "all", "within", "beyond", "none"), word) {
-			return nil, fmt.Errorf("the fault %q is unknown: it must be all, within, beyond, none, or one of %s", word, strings.Join(names, ", "))
+		if !slices.Contains(append(names, "all", "within", "beyond", "edges", "none"), word) {
+			return nil, fmt.Errorf("the fault %q is unknown: it must be all, within, beyond, edges, none, or one of %s", word, strings.Join(names, ", "))
 		}
 	}
 	return chosen, nil

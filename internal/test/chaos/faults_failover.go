@@ -123,14 +123,18 @@ func (n *node) follow(old server) (_ server, promote func() error, err error) {
 		return replica, nil, err
 	}
 	_, port, _ := strings.Cut(primary.Addr(), ":")
-	position, err := query(primary, "SELECT @@GLOBAL.gtid_binlog_pos")
+	written, from, wait := "gtid_binlog_pos", "MASTER_USE_GTID = slave_pos", "MASTER_GTID_WAIT"
+	if n.kind == MySQL {
+		written, from, wait = "gtid_executed", "MASTER_AUTO_POSITION = 1", "WAIT_FOR_EXECUTED_GTID_SET"
+	}
+	position, err := query(primary, "SELECT @@GLOBAL."+written)
 	if err == nil {
 		err = execute(replica, "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = "+port+
-			", MASTER_USER = 'root', MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1", "START SLAVE")
+			", MASTER_USER = 'root', "+from+", MASTER_CONNECT_RETRY = 1", "START SLAVE")
 	}
 	if err == nil {
 		var reached string
-		if reached, err = query(replica, "SELECT MASTER_GTID_WAIT('"+position+"', 60)"); err == nil && reached != "0" {
+		if reached, err = query(replica, "SELECT "+wait+"('"+position+"', 60)"); err == nil && reached != "0" {
 			err = errors.New("the replica does not follow its primary")
 		}
 	}
@@ -152,7 +156,7 @@ func execute(s *servertest.Database, statements ...string) error {
 func query(s *servertest.Database, text string) (value string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	db, err := sql.Open(map[string]string{"PostgreSQL": "pgx", "MariaDB": "mysql"}[s.Name], s.DSN(s.Addr()))
+	db, err := sql.Open(map[string]string{"PostgreSQL": "pgx", "MariaDB": "mysql", "MySQL": "mysql"}[s.Name], s.DSN(s.Addr()))
 	if err != nil {
 		return "", err
 	}

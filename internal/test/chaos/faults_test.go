@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
 )
 
@@ -131,6 +133,43 @@ var effects = map[string]effect{
 		after: func(b *bench, f *Fault) {
 			if off := b.n.clock.Off(); off != 0 || len(f.Breaks) != 1 {
 				b.Errorf("the clock is off by %v, and %d breaks are noted: of there and back, one is forward", off, len(f.Breaks))
+			}
+		},
+	},
+	"membership": {
+		before: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
+		after: func(b *bench, _ *Fault) {
+			b.lacks("k") // the server that was removed
+			if b.w.nodes[0] == b.n || !strings.Contains(b.w.members[0].config.Nodes, b.w.nodes[0].links[0].Addr()) {
+				b.Error("the client does not have the new list")
+			}
+		},
+	},
+	"break": {
+		before: func(b *bench, _ *Fault) {
+			check.Must(b, b.w.operate(func(ctx context.Context, locks *redlatch.Client) error {
+				lease, err := locks.TryLock(ctx, "job", &redlatch.LockOptions{NoKeepAlive: true})
+				if err != nil {
+					return err
+				}
+				_, err = lease.Detach() // it outlives this client
+				return err
+			}))
+		},
+		after: func(b *bench, f *Fault) {
+			check.Must(b, b.w.operate(func(ctx context.Context, locks *redlatch.Client) error {
+				_, err := locks.TryLock(ctx, "job", nil)
+				return err
+			}))
+			if len(f.Broken) != 1 || f.Broken[0].Name != "job" || !f.Broken[0].Sure {
+				b.Errorf("what is noted is %+v", f.Broken)
+			}
+		},
+	},
+	"set-back": {
+		after: func(b *bench, _ *Fault) {
+			if off := b.n.clock.Off(); off != -time.Hour {
+				b.Errorf("the clock is off by %v", off)
 			}
 		},
 	},
@@ -264,13 +303,17 @@ func TestFaultsThatAreChosenByNameAreThose(t *testing.T) {
 		}
 		return all
 	}
-	if all := names("all"); len(all) != len(effects)+len(ofClusters) {
+	edges := names("edges")
+	if !slices.Equal(edges, []string{"membership", "break", "set-back"}) {
+		t.Errorf("edges are %q", edges)
+	}
+	if all := names("all"); len(all)+len(edges) != len(effects)+len(ofClusters) {
 		t.Errorf("all are %q", all)
 	}
 	if beyond := names("beyond"); !slices.Equal(beyond, []string{"evict", "clock-jump"}) {
 		t.Errorf("beyond are %q", beyond)
 	}
-	if within := names("within"); len(within)+2 != len(effects)+len(ofClusters) || slices.Contains(within, "evict") {
+	if within := names("within"); len(within)+2+len(edges) != len(effects)+len(ofClusters) || slices.Contains(within, "evict") {
 		t.Errorf("within are %q", within)
 	}
 	if none := names("none"); len(none) != 0 {

@@ -4,7 +4,10 @@ package chaos
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 )
 
 // History is the record of a run: the input of the judge.
@@ -25,31 +28,13 @@ type History struct {
 
 // Lease is a lock that a client was granted, assembled from its events.
 type Lease struct {
+	exclusion.Lease
 	Name     string
 	Client   int
-	Life     int
-	Seq      int
-	Share          // as it was given
-	Down     int64 // when it became a reader's; 0 if it did not
-	Token    uint64
-	Asked    int64
-	Got      int64
-	Until    int64 // the client used it until then at most
-	Deadline int64 // as last known
-	Kept     int64 // the lock stays taken until then at least, released or not; 0 for none
+	Deadline int64   // as last known
+	Broken   *Broken // by an operator; nil if it was not
 	Extended []Span
 	Refused  []int64 // when the resource refused it
-}
-
-// taken is until when the lease must exclude others.
-func (l *Lease) taken() int64 { return max(l.Until, l.Kept) }
-
-// at is what the lease has of the lock at a moment of its life.
-func (l *Lease) at(moment int64) Share {
-	if l.Down > 0 && l.Down <= moment {
-		return Share{Mode: Reader}
-	}
-	return l.Share
 }
 
 // leases assembles the leases of a history, by name, in the order in which they
@@ -65,7 +50,8 @@ func (h *History) leases() map[string][]*Lease {
 			continue
 		}
 		if e.Kind == Got {
-			l = &Lease{Name: e.Name, Client: e.Client, Life: e.Life, Seq: e.Seq, Share: e.Share, Token: e.Token, Asked: asked[id], Got: e.At, Until: -1}
+			l = &Lease{Name: e.Name, Client: e.Client, Lease: exclusion.Lease{
+				Who: fmt.Sprintf("client %d.%d's lease %d", e.Client, e.Life, e.Seq), Share: e.Share, Token: e.Token, Asked: asked[id], Got: e.At, Until: -1}}
 			if e.Keep > 0 {
 				// It counts from some moment between the two, on clocks that may
 				// be 1 % too fast.
@@ -102,10 +88,27 @@ func (h *History) leases() map[string][]*Lease {
 			if l.Until < 0 || l.Deadline < l.Until {
 				l.Until = l.Deadline
 			}
+			h.breakOf(l)
 		}
 		slices.SortStableFunc(leases, func(a, b *Lease) int { return cmp.Compare(a.Got, b.Got) })
 	}
 	return byName
+}
+
+// breakOf ends a lease that an operator broke: the lock was not its own from then
+// on, though its holder was not told.
+func (h *History) breakOf(l *Lease) {
+	for _, f := range h.Faults {
+		for _, b := range f.Broken {
+			if b.Name != l.Name || b.Token < l.Token {
+				continue
+			}
+			l.Until, l.Kept = min(l.Until, b.From), min(l.Kept, b.From)
+			if b.Sure && l.Broken == nil {
+				l.Broken = &b
+			}
+		}
+	}
 }
 
 // breakIn returns a fault by which an assumption was broken between two moments;

@@ -14,13 +14,14 @@ import (
 )
 
 // Rule is a rule that a history must keep.
-type Rule string
+type Rule = exclusion.Rule
 
 // The rules, as the package comment numbers them.
 const (
-	Overlap    Rule = "overlap"
-	Keep       Rule = "keep"
-	TokenOrder Rule = "token order"
+	Overlap    = exclusion.Overlap
+	Keep       = exclusion.Keep
+	TokenOrder = exclusion.TokenOrder
+
 	StaleWrite Rule = "stale write"
 	LostUpdate Rule = "lost update"
 	StaleRead  Rule = "stale read"
@@ -62,8 +63,7 @@ func Judge(h *History) *Verdict {
 	v := &Verdict{Counts: count(h.Events)}
 	byName := h.leases()
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		v.overlaps(h, byName[name])
-		v.tokens(h, byName[name])
+		v.leases(h, name, byName[name])
 		v.extensions(h, byName[name])
 		v.refusals(h, byName[name])
 	}
@@ -86,95 +86,27 @@ func (v *Verdict) find(rule Rule, name string, at int64, excuse *Fault, format s
 	v.Excused = append(v.Excused, f)
 }
 
-func (l *Lease) String() string {
-	what := fmt.Sprintf("token %d", l.Token)
-	if l.Mode != Writer {
-		what = l.Text() + ", " + what
+// leases judges the leases of a name, and counts those that were valid together. The
+// fault that explains a broken rule removed a lock, or ended the quarantine of a node
+// that had forgotten it, while the first lease was valid and before the second one was.
+func (v *Verdict) leases(h *History, name string, leases []*Lease) {
+	var all []*exclusion.Lease
+	for _, l := range leases {
+		all = append(all, &l.Lease)
 	}
-	return fmt.Sprintf("client %d.%d's lease %d (%s)", l.Client, l.Life, l.Seq, what)
-}
-
-// overlaps finds leases that were valid at the same time and must not be: a
-// writer beside any other, a reader beside a slot, a slot twice, more slots than
-// there are. It counts those that may be. A lock that is kept excludes others
-// after the end of its lease, too.
-func (v *Verdict) overlaps(h *History, leases []*Lease) {
-	var taken []*Lease
-	for _, b := range leases {
-		if b.Mode == Slot && b.Slot >= b.Slots {
-			v.find(Overlap, b.Name, b.Got, nil, "%s has a slot that there is not", b)
-		}
-		taken = slices.DeleteFunc(taken, func(a *Lease) bool { return a.taken() <= b.Got })
-		if b.taken() <= b.Got {
+	for _, f := range exclusion.Judge(all) {
+		v.find(f.Rule, name, f.At, h.breakIn(f.Since, f.At), "%s", f.Text)
+	}
+	for _, l := range all {
+		if l.Until <= l.Got {
 			continue
 		}
-		beside := map[contract.Mode]int{b.Mode: 1} // how many leases are valid, by what they have then
-		asked := b.Asked
-		for _, a := range taken {
-			if a.Until > b.Got {
-				beside[a.at(b.Got).Mode]++
-				asked = min(asked, a.Asked)
-			}
-			if !exclusion.Conflict(a.at(b.Got), b.Share) {
-				continue
-			}
-			if a.Until <= b.Got {
-				v.find(Keep, a.Name, b.Got, h.breakIn(a.Asked, b.Got), "%s was given while the lock was kept for %s, for another %v", b, a, time.Duration(a.Kept-b.Got))
-				continue
-			}
-			if b.Until <= b.Got {
-				continue // it was never valid
-			}
-			end := min(a.Until, b.Until)
-			if a.Down > b.Got && b.Mode == Reader {
-				end = min(end, a.Down)
-			}
-			if b.Down > 0 && a.at(b.Got).Mode == Reader {
-				end = min(end, b.Down)
-			}
-			// The fault that removed a's lock, or ended the quarantine of a
-			// node that had forgotten it, came while a's lease was valid and
-			// before b had the lock.
-			v.find(Overlap, a.Name, b.Got, h.breakIn(a.Asked, b.Got), "%s and %s were both valid for %v", a, b, time.Duration(end-b.Got))
-		}
-		taken = append(taken, b)
-		if b.Until <= b.Got {
-			continue
-		}
-		if b.Mode == Slot && beside[Slot] > int(b.Slots) {
-			v.find(Overlap, b.Name, b.Got, h.breakIn(asked, b.Got), "with %s there were %d holders of %d slots", b, beside[Slot], b.Slots)
+		beside := map[contract.Mode]int{l.Mode: 1}
+		for _, a := range l.Beside {
+			beside[a.At(l.Got).Mode]++
 		}
 		v.Counts[MostReaders] = max(v.Counts[MostReaders], beside[Reader])
 		v.Counts[MostSlots] = max(v.Counts[MostSlots], beside[Slot])
-	}
-}
-
-// tokens finds leases whose token is not above that of a lease which was
-// granted before them. Readers have no order among themselves. Together with
-// overlaps this is linearizability: tokens order all grants but those of readers
-// among readers, and the history has that order if each pair of leases has it.
-func (v *Verdict) tokens(h *History, leases []*Lease) {
-	for i, b := range leases {
-		// It was granted after it was asked for, and after those had ended, or
-		// were downgraded, that exclude it.
-		granted, asked := b.Asked, b.Asked
-		for _, a := range leases[:i] {
-			end := min(max(a.taken(), a.Got), b.Got)
-			if a.Down > 0 && b.Mode == Reader {
-				end = min(a.Down, b.Got)
-			}
-			if end > granted && exclusion.Conflict(a.Share, b.Share) {
-				granted, asked = end, min(asked, a.Asked)
-			}
-		}
-		for _, a := range leases[:i] {
-			if a.Token < b.Token || a.Mode == Reader && b.Mode == Reader {
-				continue
-			}
-			if a.Got < granted || a.Token == b.Token || exclusion.Conflict(a.Share, b.Share) {
-				v.find(TokenOrder, b.Name, b.Got, h.breakIn(min(asked, a.Asked), b.Got), "%s was granted after %s, and its token is not above it", b, a)
-			}
-		}
 	}
 }
 
@@ -184,11 +116,18 @@ func (v *Verdict) tokens(h *History, leases []*Lease) {
 func (v *Verdict) extensions(h *History, leases []*Lease) {
 	for i, a := range leases {
 		for _, x := range a.Extended {
+			if a.Broken != nil {
+				// What was sent before the break ended may be confirmed after it.
+				if x.From > a.Broken.To {
+					v.find(Creation, a.Name, x.To, h.breakIn(a.Asked, x.To), "%s was extended after its lock was broken", a)
+				}
+				continue
+			}
 			for _, b := range leases[i+1:] {
 				if b.Got >= x.From {
 					break // and so do all after it
 				}
-				if !exclusion.Conflict(a.at(x.From), b.Share) {
+				if !exclusion.Conflict(a.At(x.From), b.Share) {
 					continue
 				}
 				v.find(Creation, a.Name, x.To, h.breakIn(a.Asked, x.To), "%s was extended after %s was given", a, b)

@@ -78,6 +78,11 @@ func (s *story) fault(from, to int64) {
 		Span: chaos.Span{From: from, To: to}, Breaks: []chaos.Span{{From: from, To: from}}})
 }
 
+// breaks has an operator break the leases up to a token.
+func (s *story) breaks(token uint64, from, to int64) {
+	s.Faults = append(s.Faults, chaos.Fault{Family: "break", Broken: []chaos.Broken{{Name: "job", Token: token, Sure: true, Span: chaos.Span{From: from, To: to}}}})
+}
+
 func (s *story) write(token uint64, client int, was, is int64) {
 	s.Rows = append(s.Rows, chaos.Row{Name: "job", Token: token, Client: client, Was: was, Is: is})
 	s.Counters["job"] = is
@@ -204,6 +209,28 @@ func TestJudgeFindsEveryOffence(t *testing.T) {
 			e := chaos.Event{Client: 1 + n%3, Life: 1, Seq: n, Name: "job", Token: 1}
 			s.add(e, chaos.Extend, 160, 0)
 			s.add(e, chaos.Extended, 161, 0)
+		}, want: []chaos.Rule{chaos.Creation}},
+		{what: "a lock that was broken and given to another", tell: func(s *story) {
+			s.breaks(5, 40, 45)
+			s.lease(5, 0, 10, 100, 90)
+			s.lease(6, 42, 50, 150, 140)
+		}},
+		{what: "a lock that was given before the break that took it away", tell: func(s *story) {
+			s.breaks(5, 60, 65)
+			s.lease(5, 0, 10, 100, 90)
+			s.lease(6, 42, 50, 150, 140)
+		}, want: []chaos.Rule{chaos.Overlap}},
+		{what: "a later lease that a break has not touched", tell: func(s *story) {
+			s.breaks(5, 40, 45)
+			s.lease(6, 30, 42, 100, 90)
+			s.lease(7, 44, 50, 150, 140)
+		}, want: []chaos.Rule{chaos.Overlap}},
+		{what: "an extension after the lock was broken", tell: func(s *story) {
+			s.breaks(5, 40, 45)
+			n := s.lease(5, 0, 10, 100, 90)
+			e := chaos.Event{Client: 1 + n%3, Life: 1, Seq: n, Name: "job", Token: 5}
+			s.add(e, chaos.Extend, 46, 0)
+			s.add(e, chaos.Extended, 50, 0)
 		}, want: []chaos.Rule{chaos.Creation}},
 		{what: "a stale write that was accepted", tell: func(s *story) {
 			s.write(1, 1, 0, 1)

@@ -13,6 +13,7 @@ import (
 
 // nemesis injects faults, drawn from a seed, and heals them.
 type nemesis struct {
+	in       *cluster
 	nodes    []*node
 	members  []*member
 	bounds   bounds
@@ -23,7 +24,8 @@ type nemesis struct {
 	least    time.Duration // between two faults
 	most     time.Duration
 
-	mu     sync.Mutex // guards which targets have a fault, and how many there were
+	mu     sync.Mutex // guards which targets have a fault, how many there were, and nodes
+	edge   bool       // a fault of all is under way
 	faults []*Fault
 }
 
@@ -53,6 +55,15 @@ func (w *nemesis) freeNode(rng *rand.Rand, f Family) *node {
 		}
 	}
 	return nil
+}
+
+// takeEdge reports that no fault of all is under way, and begins one.
+func (w *nemesis) takeEdge() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	free := !w.edge
+	w.edge = true
+	return free
 }
 
 // freeMember takes a client without a fault; if asked for, one that holds a
@@ -137,8 +148,12 @@ func (w *nemesis) strike(ctx context.Context, s *strike) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s.member != nil {
+	switch {
+	case s.member != nil:
 		s.member.struck = false
+		return
+	case s.node == nil:
+		w.edge = false
 		return
 	}
 	s.node.struck = false
@@ -170,5 +185,8 @@ func (f *Fault) where() string {
 	if f.Node > 0 {
 		return fmt.Sprintf("node %d", f.Node)
 	}
-	return fmt.Sprintf("client %d", f.Client)
+	if f.Client > 0 {
+		return fmt.Sprintf("client %d", f.Client)
+	}
+	return "all"
 }

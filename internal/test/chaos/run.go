@@ -94,6 +94,8 @@ func (r *running) bounds() bounds {
 		return calmBounds
 	case len(r.Nodes) == 1:
 		return oneNodeBounds
+	case slices.Contains([]ServerKind{Postgres, MariaDB, MySQL}, r.Nodes[0]):
+		return databaseBounds
 	}
 	return standardBounds
 }
@@ -138,7 +140,7 @@ func (r *running) setUp(ctx context.Context) error {
 	wrongClocks := slices.ContainsFunc(r.Faults, func(f Family) bool { return f.Name == "client-clock" })
 	for i := range r.Clients {
 		m := &member{number: i + 1, path: r.Path, args: r.Args, hear: r.recorder.hear, errors: r.errors, config: clientConfig{
-			Client: i + 1, Seed: rng.Uint64(), Nodes: r.cluster.addresses(i), Names: r.names, Bounds: r.bounds(),
+			Client: i + 1, Seed: rng.Uint64(), Nodes: addresses(r.cluster.nodes, i), Membership: membership(0), Names: r.names, Bounds: r.bounds(),
 			Store: where, Fenced: r.Fenced, Sabotage: r.Sabotage, Calm: r.calm}}
 		if wrongClocks {
 			m.config.WallOff = r.bounds().wrongClock(rng)
@@ -178,7 +180,7 @@ func (r *running) torture(ctx context.Context) error {
 		r.Allowed = max(1, (len(r.Nodes)-1)/2)
 	}
 	r.nemesis = &nemesis{
-		nodes: r.cluster.nodes, members: r.members, bounds: r.bounds(), holders: r.recorder.holders, allowed: r.Allowed,
+		in: r.cluster, nodes: r.cluster.nodes, members: r.members, bounds: r.bounds(), holders: r.recorder.holders, allowed: r.Allowed,
 		families: r.result.Ran, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most,
 	}
 	// The time starts when every client has had a lock.

@@ -18,7 +18,7 @@ import (
 const (
 	masterName     = "main"
 	replicasOfEach = 2
-	replicaLag     = time.Second
+	replicaLag     = 2 * time.Second
 )
 
 // watched is a Redis master with its replicas, and the sentinel that watches them.

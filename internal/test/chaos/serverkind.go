@@ -22,6 +22,7 @@ const (
 	Redis    ServerKind = "redis"
 	Postgres ServerKind = "postgres"
 	MariaDB  ServerKind = "mariadb"
+	MySQL    ServerKind = "mysql"
 	Sentinel ServerKind = "sentinel" // a Redis master with two replicas, and a sentinel
 	// Clusters of three members. A program that has them imports their stores.
 	Etcd      ServerKind = "etcd"
@@ -29,13 +30,13 @@ const (
 )
 
 // ServerKinds are all of them.
-var ServerKinds = []ServerKind{Redis, Postgres, MariaDB, Sentinel, Etcd, ZooKeeper}
+var ServerKinds = []ServerKind{Redis, Postgres, MariaDB, MySQL, Sentinel, Etcd, ZooKeeper}
 
 // replicated are the kinds whose server may be replaced by a replica. crashing are
 // those of which servers may be killed and frozen, one or some.
 var (
-	replicated = []ServerKind{Redis, Postgres, MariaDB, Sentinel}
-	crashing   = []ServerKind{Redis, Postgres, MariaDB, Etcd, ZooKeeper}
+	replicated = []ServerKind{Redis, Postgres, MariaDB, MySQL, Sentinel}
+	crashing   = []ServerKind{Redis, Postgres, MariaDB, MySQL, Etcd, ZooKeeper}
 )
 
 // ParseServerKinds reads kinds that are separated by commas.
@@ -51,7 +52,7 @@ func ParseServerKinds(list string) ([]ServerKind, error) {
 	return all, nil
 }
 
-// serverIDs numbers the MariaDB servers: those that follow each other must differ.
+// serverIDs numbers the servers of MariaDB and MySQL: those that follow each other must differ.
 var serverIDs atomic.Int64
 
 // database returns a server of a kind, with connections for many clients; nil for
@@ -62,6 +63,9 @@ func (k ServerKind) database() *servertest.Database {
 		return servertest.NewPostgreSQL("-c", "max_connections=600")
 	case MariaDB:
 		return servertest.NewMariaDB("--max-connections=600", "--log-bin=log-bin", "--log-slave-updates", fmt.Sprint("--server-id=", serverIDs.Add(1)))
+	case MySQL:
+		return servertest.NewMySQL("--max-connections=600", "--log-bin=log-bin", "--log-slave-updates", fmt.Sprint("--server-id=", serverIDs.Add(1)),
+			"--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 	}
 	return nil
 }

@@ -13,10 +13,9 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 //go:embed lib/shim.c
@@ -58,7 +57,7 @@ func New(path string) (*Clock, error) {
 	if err := f.Truncate(4096); err != nil {
 		return nil, err
 	}
-	page, err := unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	page, err := syscall.Mmap(int(f.Fd()), 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("mapping %s: %w", path, err)
 	}
@@ -112,7 +111,7 @@ func (c *Clock) set(now time.Time, off, gain time.Duration) {
 func (c *Clock) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return unix.Munmap(c.page)
+	return syscall.Munmap(c.page)
 }
 
 // Other processes read the page while we write it, so the order of the writes

@@ -42,6 +42,9 @@ func TestCoreImportsTheStandardLibraryAlone(t *testing.T) {
 }
 
 func TestADriverBringsOneClientAlone(t *testing.T) {
+	if d := deps(t, "./store/zookeeper"); len(d) != 1 || !d["github.com/go-zookeeper/zk"] {
+		t.Errorf("store/zookeeper brings %v", d)
+	}
 	if d := deps(t, "./store/redis/rueidis"); !d["github.com/redis/rueidis"] || d["github.com/redis/go-redis/v9"] || d["modernc.org/sqlite"] {
 		t.Errorf("store/redis/rueidis brings %v", d)
 	}
@@ -159,21 +162,20 @@ func TestSuperviseKnowsNoLocks(t *testing.T) {
 	}
 }
 
-// TestTheLibraryRequiresNoClientOfAConsensusStore: those are for modules of their own.
-func TestTheLibraryRequiresNoClientOfAConsensusStore(t *testing.T) {
-	for _, file := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, word := range []string{"zookeeper", "etcd", "grpc"} {
-			if strings.Contains(string(text), word) {
-				t.Errorf("%s has %s", file, word)
-			}
-		}
+// TestTheLibraryRequiresNothing has go look at all systems and all tests, without
+// go.work: with it a package may import what its module does not require.
+func TestTheLibraryRequiresNothing(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if d := deps(t, "./store/zookeeper"); len(d) != 1 || !d["github.com/go-zookeeper/zk"] {
-		t.Errorf("store/zookeeper brings %v", d)
+	if strings.Contains(string(text), "require") {
+		t.Errorf("go.mod is\n%s", text)
+	}
+	tidy := exec.Command("go", "mod", "tidy", "-diff")
+	tidy.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=off")
+	if out, err := tidy.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", tidy, err, out)
 	}
 }
 

@@ -80,7 +80,7 @@ func (m *machine) frame(s *State) protocol.Frame {
 func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClaims]protocol.Claim, swap int) []byte {
 	b := append(p.b[:0], s.dups, s.empty, s.old, s.flush, s.back, s.left)
 	b = append(b, s.bad...)
-	b = add(b, f.Token(m.dead(s, s.top)), f.Token(m.dead(s, s.written)))
+	b = add(b, f.Token(m.dead(s, s.top)), f.Token(m.dead(s, s.written)), f.Token(s.broken))
 	for place := range s.claims {
 		k := place ^ swap
 		c := s.claims[k]
@@ -92,7 +92,7 @@ func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClai
 			b = append(b, 1)
 			continue
 		}
-		b = append(b, 2, byte(c.extensions), byte(c.downgrades), flags(c.over))
+		b = append(b, 2, byte(c.extensions), byte(c.downgrades), flags(c.over, c.broken))
 		if c.came != 0 && c.State() == protocol.New {
 			b = append(add(b, int64(c.came-s.now), f.Token(m.dead(s, c.floor))), flags(c.ahead[:]...))
 		}
@@ -129,7 +129,7 @@ func (m *machine) dead(s *State, t node.Token) node.Token {
 }
 
 func (m *machine) encodeServer(p *printer, b []byte, s *State, f protocol.Frame, canon *[maxClaims]protocol.Claim, i, swap int) []byte {
-	b = append(b, byte(s.skew[i]))
+	b = append(b, byte(s.skew[i]), s.reached>>i&1, s.freed>>i&1)
 	b = m.encodeData(b, s, f, i, false, swap)
 	b = m.encodeData(b, s, f, i, true, swap)
 	for place := range s.claims {
@@ -139,7 +139,10 @@ func (m *machine) encodeServer(p *printer, b []byte, s *State, f protocol.Frame,
 				b = canon[k].AppendNodeTo(b, n, f)
 			}
 		}
-		b = append(b, s.trusts[m.client(k)]>>i&1, s.epochs[m.client(k)][i])
+		b = append(b, s.trusts[m.client(k)]>>i&1)
+		if m.in.Failback {
+			b = append(append(b, s.lineages[m.client(k)][i]...), s.epochs[m.client(k)]...)
+		}
 	}
 	p.items = p.items[:0]
 	for _, msg := range s.messages {
@@ -201,6 +204,10 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 	fence, left := m.fence(s, i, e.Fence, e.FenceUntil.Sub(now))
 	floor, _ := m.fence(s, i, e.Floor, e.FenceUntil.Sub(now))
 	b = add(b, f.Token(fence), int64(left), f.Token(floor))
+	if left := e.BreakUntil.Sub(now); left > 0 { // Broken is for listings only
+		b = add(b, f.Token(e.Break), int64(min(left, time.Minute)))
+	}
+	b = append(b, 0)
 	for _, x := range e.Ended {
 		if x.Until.After(now) {
 			b = add(append(b, 1+m.place(x.Value, swap)), int64(x.Until.Sub(now)))
@@ -222,7 +229,7 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 	}
 	b = append(b, flags(k.ID == srv.ID))
 	if m.in.Failback {
-		b = append(append(b, byte(k.Epoch), byte(len(k.Epochs))), k.Epochs...)
+		b = append(append(append(b, byte(k.Epoch), byte(len(k.Epochs))), k.Epochs...), k.Lineage...)
 	}
 	return add(b, int64(max(0, min(k.TrustedFrom.Sub(now), time.Hour))))
 }

@@ -23,6 +23,7 @@ func TestStatesThatAreOneGoOnAlike(t *testing.T) {
 		"a downgrade":     two(downgrade),
 		"a slot's repair": two(slotRepair),
 		"a pass":          two(func(in *Instance) { passes(in); in.Breaks, in.Duplicates = true, 1 }),
+		"a break":         two(func(in *Instance) { broken(in); in.Start = nil }),
 		"a restart":       two(func(in *Instance) { loss(in); in.Clients, in.Tries = 1, [MaxClients]int{2} }),
 	} {
 		m, p := newMachine(in), newPrinter()

@@ -17,7 +17,7 @@ func (m *machine) check(s *State) {
 	two := false
 	for k := range s.claims {
 		for other := range k {
-			if s.valid(k) && s.valid(other) {
+			if s.excludes(k) && s.excludes(other) {
 				m.seen["lease beside another"]++
 				two = two || exclusion.Conflict(s.claims[k].Share(), s.claims[other].Share())
 			}

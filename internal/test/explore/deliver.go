@@ -100,12 +100,12 @@ func (m *machine) execute(s *State, msg *message) node.Reply {
 	// to another server here.
 	reply.Server = ""
 	if !m.in.Failback {
-		reply.Epoch, reply.Epochs = 0, ""
+		reply.Epoch, reply.Lineage, reply.Epochs = 0, "", ""
 	}
 	if msg.req.Op == node.OpExtend && !m.in.MayCreate && !had && has(s.holders(msg.server), msg.req.Value) {
 		s.bad = Created
 	}
-	if msg.req.Op == node.OpRepair && reply.Status == node.Stale && s.valid(msg.claim) && !s.clockOf(msg.server).After(msg.req.Until) {
+	if msg.req.Op == node.OpRepair && reply.Status == node.Stale && s.excludes(msg.claim) && !s.clockOf(msg.server).After(msg.req.Until) {
 		s.bad = Unrepaired
 	}
 	if m.in.CachedMarker && reply.Status == node.Granted && msg.req.Op == node.OpAcquire {
@@ -146,7 +146,7 @@ func (m *machine) answer(s *State, msg *message, reply node.Reply) {
 	// An answer takes time: the node's clock was read before it arrived.
 	reply.Now = reply.Now.Add(-time.Microsecond)
 	e.Reply = reply
-	m.learn(s, msg, &reply)
+	s.learn(m.client(msg.claim), msg.server, reply.Lineage, reply.Epoch, reply.Epochs)
 	if reply.Status == node.Misconfigured {
 		e.Misfit = protocol.Compare(*msg.req.Guard, reply.Guard, msg.req.TTL)
 	}

@@ -4,14 +4,12 @@ import (
 	"fmt"
 
 	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
 // This file is the failover of the first server to a replica that lacks its last
-// writes, and the failback: the server comes back as it was.
-
-// keys are by which servers note each other's epochs.
-var keys = [MaxServers]string{node.EpochKey("0"), node.EpochKey("1"), node.EpochKey("2"), node.EpochKey("3")}
+// writes, or to an empty server, and the failback: the server comes back as it was.
 
 func (m *machine) failover(s *State, i int, do doer) {
 	srv := s.servers[i]
@@ -21,11 +19,15 @@ func (m *machine) failover(s *State, i int, do doer) {
 		do(Step{Kind: Promote, Server: i}, func(s *State) {
 			s.saved[i] = srv
 			s.restarts++
-			s.servers[i] = &nodestate.Server{ID: fmt.Sprint(s.restarts), Marker: srv.Marker, Silent: srv.Silent}
+			s.servers[i] = &nodestate.Server{ID: fmt.Sprint(s.restarts), Silent: srv.Silent}
+			if !m.in.Replaced {
+				s.servers[i].Marker = srv.Marker
+			}
 			m.markAgain(s, i)
 			for c := range m.in.Clients {
 				if m.in.Servers == 1 { // else they hear of it from the other servers
-					s.epochs[c][i] = uint8(s.servers[i].Marker.Epoch)
+					k := &s.servers[i].Marker
+					s.learn(c, i, k.Lineage, k.Epoch, k.Epochs)
 				}
 			}
 		})
@@ -35,33 +37,45 @@ func (m *machine) failover(s *State, i int, do doer) {
 			s.servers[i], s.saved[i] = s.saved[i], nil
 		})
 	}
-	known := max(s.epochs[0][i], s.epochs[1][i])
-	if uint64(known) > srv.Marker.Epoch {
+	if max(s.epoch(0, i), s.epoch(1, i)) > srv.Marker.Epoch {
 		do(Step{Kind: MarkAgain, Server: i}, func(s *State) { m.markAgain(s, i) })
 	}
 }
 
-// markAgain marks a server above what is known of it, and has the others note
-// that.
+// markAgain marks a server, and has the others note that before. Who does it knows
+// what the servers have noted, and what both clients know.
 func (m *machine) markAgain(s *State, i int) {
-	known := max(s.epochs[0][i], s.epochs[1][i])
-	req := node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: m.guard[0], Epoch: uint64(known)}
-	srv := s.own(i)
-	srv.Apply(s.clockOf(i), req)
-	req.Mark, req.Epoch, req.Epochs = node.MarkNote, 0, node.NewEpochs(map[string]uint64{keys[i]: srv.Marker.Epoch})
-	for j := range m.in.Servers {
-		if j != i {
-			s.own(j).Apply(s.clockOf(j), req)
+	known := s.epochs[0].Merge(s.epochs[1])
+	seen := make([]protocol.Seen, m.in.Servers)
+	for j := range seen {
+		k := &s.servers[j].Marker
+		known = known.Merge(k.Epochs)
+		seen[j] = protocol.Seen{Lineage: k.Lineage, Epoch: max(k.Epoch, s.epoch(0, j), s.epoch(1, j))}
+	}
+	drawn := fmt.Sprintf("%08x", 0x100+int(s.restarts))
+	lineages, epochs := protocol.Lineages(seen, protocol.Of(i), known, func() string { return drawn })
+	for j := range seen {
+		req := node.Request{Op: node.OpMark, Mark: node.MarkNote, Guard: m.guard[0], Epochs: epochs}
+		if j == i {
+			req.Mark, req.Lineage, req.Epoch = node.MarkWrite, lineages[i], epochs.Of(lineages[i])-1
 		}
+		s.own(j).Apply(s.clockOf(j), req)
 	}
 }
 
-// learn has a client learn the epochs that a reply has.
-func (m *machine) learn(s *State, msg *message, reply *node.Reply) {
-	c := m.client(msg.claim)
-	known := &s.epochs[c]
-	known[msg.server] = max(known[msg.server], uint8(reply.Epoch))
-	for j := range m.in.Servers {
-		known[j] = max(known[j], uint8(reply.Epochs.Of(keys[j])))
+// epoch is the highest epoch of a server that a client knows of.
+func (s *State) epoch(c, i int) uint64 {
+	if s.lineages[c][i] == "" {
+		return 0
 	}
+	return s.epochs[c].Of(s.lineages[c][i])
+}
+
+// learn has a client learn what a server's marker says.
+func (s *State) learn(c, i int, lineage string, epoch uint64, epochs node.Epochs) {
+	if epoch == 0 {
+		return
+	}
+	s.lineages[c][i] = lineage
+	s.epochs[c] = s.epochs[c].Merge(epochs).Merge(node.NewEpochs(map[string]uint64{lineage: epoch}))
 }

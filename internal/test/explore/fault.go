@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -60,11 +61,40 @@ func (m *machine) faults(s *State, i int, do doer) {
 				e.Holders[j].Until = e.Holders[j].Until.Add(by)
 			}
 			e.FenceUntil = e.FenceUntil.Add(by)
+			e.BreakUntil = e.BreakUntil.Add(by)
 		})
+	}
+	if m.in.BreakUps && s.reached>>i&1 == 0 {
+		do(Step{Kind: BreakUp, Server: i}, func(s *State) { m.breakUp(s, i) })
 	}
 	if m.changes() {
 		m.operator(s, i, do)
 	}
+}
+
+// breakUp has a server execute an operator's break, above all that there was when
+// it began. It may never reach the others.
+func (m *machine) breakUp(s *State, i int) {
+	if s.broken == 0 {
+		s.broken = m.highest(s) + 1
+	}
+	s.reached |= 1 << i
+	reply, _ := s.own(i).Apply(s.clockOf(i), node.Request{
+		Op: node.OpBreak, Name: lock, Token: s.broken, Window: m.cfg[0].Window, Retention: m.keep, Guard: m.guard[0],
+	})
+	s.said = reply.Status
+	if reply.Status == node.Granted {
+		m.seen["break"]++
+		s.freed |= 1 << i
+	}
+	if m.isBroken(s) {
+		s.top, s.written = max(s.top, s.broken), max(s.written, s.broken)
+	}
+}
+
+// isBroken reports whether a quorum has granted the break.
+func (m *machine) isBroken(s *State) bool {
+	return bits.OnesCount8(s.freed) >= protocol.Quorum(m.in.Servers)
 }
 
 // restart starts a server anew. The first client to notice marks it: here that
@@ -134,7 +164,7 @@ func (m *machine) canMark(s *State, i, c int) bool {
 			}
 		}
 		for n, j := range list {
-			if j == i && protocol.ToMark(nodes).Has(n) {
+			if j == i && protocol.ToMark(nodes, 0).Has(n) {
 				return true
 			}
 		}

@@ -62,6 +62,7 @@ type Instance struct {
 	OldStart   int  // restarts with data of an earlier moment
 	Flushes    int
 	ClocksBack int  // node clocks that are set back, from ahead to as far behind
+	BreakUps   bool // an operator breaks the lock once, on one node after the other
 	Waits      bool // refused claims wait in queues, and are notified
 	// Passes has the first client's second claim wait behind its first, in the
 	// same process, which passes the lease on to it.
@@ -77,8 +78,8 @@ type Instance struct {
 	Lists [MaxClients][]int
 
 	// Failback has a server be replaced by a replica that lacks its last writes,
-	// and come back as it was.
-	Failback bool
+	// and come back as it was. With Replaced, it is by an empty server.
+	Failback, Replaced bool
 
 	// NoGhosts also forbids orphaned keys.
 	NoGhosts bool
@@ -159,11 +160,11 @@ func newMachine(in Instance) *machine {
 		m.guard[c] = &node.Guard{Membership: list, Generation: uint64(generation), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
 		m.cfg[c] = protocol.Config{
 			Nodes: len(m.lists[c]), TTL: ttl, Window: window,
-			Limit: m.limit, Patience: time.Duration(cmp.Or(in.Patience, limit)) * Tick, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,
+			Limit: m.limit, Patience: time.Duration(cmp.Or(in.Patience, limit)) * Tick, RetryDelay: Tick, NoWait: true, MaxHold: protocol.Unlimited,
 			Share: in.Shares[c],
 		}
 		if in.Waits {
-			m.cfg[c].Tries = 0
+			m.cfg[c].NoWait = false
 		}
 		m.cfg[c].KeepAlive = in.Passes && c == 0
 		for try := range MaxTries {

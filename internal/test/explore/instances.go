@@ -66,10 +66,13 @@ func Instances() []Instance {
 		named("repair of one claim, connections break", whole, repairAlone),
 		named("repair of one claim, a request is executed twice", whole, func(in *Instance) { repairAlone(in); in.Duplicates, in.Breaks = 1, false }),
 		named("repair of a key that expired", whole, repairExpired),
+		named("a lock is broken while it is extended and repaired", 10, broken),
+		named("the same, with another client", 0, func(in *Instance) { broken(in); in.Clients, in.Tries = 2, [MaxClients]int{1, 1} }),
 		named("a membership change", 0, change),
 		named("the same, under a lease that is extended", 0, changeExtended),
 		named("a membership change with a node away, and another one emptied", 6, emptied),
 		named("a failover without the last writes, and a failback", 7, failback),
+		named("the same, with an empty server in between", 7, replaced),
 		named("a failover and a failback of a single server", whole, failbackAlone),
 		named("in order", whole, inOrder),
 		named("in order, a token is ahead on one node", whole, ahead),
@@ -91,6 +94,7 @@ func Instances() []Instance {
 		named("the same, and connections break", 0, func(in *Instance) { places(in); in.Breaks = true }),
 		named("the same, and answers are late", 0, func(in *Instance) { places(in); in.LateReply = true }),
 		named("the same, and client clocks are off", 0, func(in *Instance) { places(in); fewTokens(in) }),
+		named("a claim waits, and an answer to its round is late", 6, waitsLate),
 		named("the same, a reader and a writer", 0, func(in *Instance) { places(in); readerAndWriter(in) }),
 		named("the same, two slots", 0, func(in *Instance) { places(in); twoSlots(in) }),
 	}, sharing(named)...)
@@ -125,6 +129,17 @@ func passesLate(in *Instance) {
 
 // passesBeside is the same, while a claim of another process waits.
 func passesBeside(in *Instance) { passes(in); in.Waits = true }
+
+// waitsLate is a claim that waits. One node has granted it the lock, and the
+// answer is late; another one forgets that it waits. When the holder frees the lock,
+// it asks the third one, and the late answer comes.
+func waitsLate(in *Instance) {
+	in.Waits, in.LateReply, in.TTL, in.Flushes, in.Tries = true, true, 4, 1, [MaxClients]int{1, 2}
+	in.Start = slices.Concat(did(Begin, MaxTries), at(Deliver, MaxTries, 1, node.OpAcquire), at(Deliver, MaxTries, 2, node.OpAcquire),
+		did(Begin, 0), at(Delay, 0, 0, node.OpAcquire), at(Deliver, 0, 1, node.OpAcquire), at(Deliver, 0, 2, node.OpAcquire), one(Flush, 2),
+		ticks(2), did(Release, MaxTries), at(Deliver, MaxTries, 1, node.OpRelease), at(Deliver, MaxTries, 2, node.OpRelease),
+		at(Notify, 0, 1, 0), at(Arrive, 0, 0, node.OpAcquire))
+}
 
 // places is a claim that waits and gives up, while another holds the lock.
 func places(in *Instance) { in.Waits, in.NoGhosts = true, true }
@@ -175,6 +190,13 @@ func repairExpired(in *Instance) {
 		at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend), did(TimePasses, 0))
 }
 
+// broken is a lease on three nodes that an operator breaks, one after the other.
+func broken(in *Instance) {
+	repair(in)
+	in.Clients, in.Tries, in.Extensions[0], in.BreakUps = 1, [MaxClients]int{1}, 2, true
+	in.Start = slices.Concat(holds(0, 1), at(Deliver, 0, 2, node.OpAcquire))
+}
+
 // Servers 0, 1 and 2 are the first client's membership, 0, 1 and 3 the second's.
 func change(in *Instance) {
 	in.Servers, in.Window, in.Lists = 4, 0, [MaxClients][]int{{0, 1, 2}, {0, 1, 3}}
@@ -192,6 +214,8 @@ func emptied(in *Instance) {
 // failback is a server that is replaced by a replica that lacks its last writes,
 // and comes back as it was.
 func failback(in *Instance) { in.Window, in.Failback, in.OldStart = 0, true, 1 }
+
+func replaced(in *Instance) { failback(in); in.Replaced = true }
 
 func failbackAlone(in *Instance) { failback(in); in.Servers = 1 }
 

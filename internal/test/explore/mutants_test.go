@@ -82,9 +82,16 @@ var edits = []edit{
 	{"internal/nodestate/marker.go", "		if (other || tooLong) && e.Holders.Of(req.Value, req.Share) >= 0 {", `		if (other || tooLong) && e.Holders.Of(req.Value, req.Share) >= 0 && !off("extension by the former") {`},
 	{"internal/protocol/trust.go", "	sure := confirmed >= Quorum(len(nodes)) ||", `	sure := off("one witness") && confirmed > 0 || confirmed >= Quorum(len(nodes)) ||`},
 	{"internal/protocol/request.go", "m.server.epoch() != epochBits(v.Epoch(i)) {", `m.server.epoch() != epochBits(v.Epoch(i)) && !off("failed back counts") && !off("epochs ignored") {`},
+	{"internal/protocol/trust.go", "noted[lineages[i]], noted[node.OtherLineages] = highest+1, highest+1", `noted[lineages[i]] = highest + 1
+			if !off("lineages stay") { noted[node.OtherLineages] = highest + 1 }`},
 	{"internal/nodestate/marker.go", "		case m.ID != s.ID || m.setBack(now) || m.Epoch < req.Epoch:", `		case m.ID != s.ID || m.setBack(now) || m.Epoch < req.Epoch && !off("epochs ignored"):`},
 	{"internal/nodestate/server.go", "	s.Marker = Marker{}\n", `	if !off("flush keeps the marker") { s.Marker = Marker{} }
 `},
+
+	{"internal/nodestate/ops.go", "	case req.Token < e.Break: ", `	case req.Token < e.Break && !off("repair below a break"): `},
+
+	{"internal/protocol/partial.go", "e.Seq >= c.partial.first &&", `(e.Seq >= c.partial.first || off("old grant counts")) &&`},
+	{"internal/protocol/partial.go", "	case c.nodes[i].seq < p.first:", `	case c.nodes[i].seq < p.first && !off("old grant counts"):`},
 
 	// A lease that is passed on.
 	{"internal/nodestate/ops.go", "	h.Token, e.Fence, e.Floor = req.Token, last, last\n", `	if off("reserve leaves the fence") { last = req.Token }

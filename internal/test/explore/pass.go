@@ -38,7 +38,7 @@ func (c *claim) waiter() protocol.Waiter {
 // come has a claim wait in its process.
 func (m *machine) come(s *State) {
 	cfg := m.cfg[0]
-	cfg.Tries = 0
+	cfg.NoWait = false
 	s.claims[1] = &claim{Claim: protocol.NewClaim(view{m, s, 0}, cfg, m.values[1]), floor: s.top, came: s.now}
 	for k := MaxTries; k < maxClaims; k++ {
 		s.claims[1].ahead[k] = m.isQueued(s, k)

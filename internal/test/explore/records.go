@@ -114,7 +114,7 @@ func (s *jobState) key() []byte {
 			b = append(x.Marker.AppendTo(b), x.ID...)
 		}
 		if r := s.replies[i]; r != nil {
-			b = fmt.Append(b, r.Status, r.Memory.Count, r.Memory.Begun.UnixMicro(), r.Memory.Kept, r.Memory.Whole)
+			b = fmt.Append(b, r.Status, r.Memory.Count, r.Memory.Begun.UnixMicro(), r.Memory.Retention, r.Memory.Whole)
 		}
 		b = append(b, '|', byte(s.lost[i]))
 	}

@@ -41,6 +41,7 @@ func Rules() []Rule {
 			did(TimePasses, 0), did(Extend, 0), at(Deliver, 0, 1, node.OpExtend), at(Deliver, 0, 2, node.OpExtend), did(TimePasses, 0), did(Extend, 0)), TwoLeases},
 		{"one witness is enough to mark a node", "one witness", from(two(emptied), two(emptied).Start, one(Empty, 1), one(MarkOld, 1), did(TimePasses, 0), did(TimePasses, 0)), TwoLeases},
 		{"a grant by a server that failed back counts", "failed back counts", from(two(failback), one(Promote, 0), did(TimePasses, 0), did(TimePasses, 0)), TwoLeases},
+		{"a server that an empty one replaced comes back", "lineages stay", from(two(replaced), one(Promote, 0), did(TimePasses, 0), did(TimePasses, 0)), TwoLeases},
 		{"epochs are ignored, with a single server", "epochs ignored", two(failbackAlone), TwoLeases},
 		{"a quorum of N/2", "half quorum", two(func(in *Instance) { in.Servers = 4 }), TwoLeases},
 		{"no drift", "no drift", two(fewTokens), TwoLeases},
@@ -55,6 +56,7 @@ func Rules() []Rule {
 		{"undo only where a grant was seen", "undo granted only", two(twoTries), Orphan},
 		{"a release that leaves the fence", "release leaves the fence", two(twoTries), Orphan},
 		{"a repair of what was released", "repair after the release", two(repairAlone), Orphan},
+		{"a repair below a break", "repair below a break", two(broken), Unbroken},
 		{"no repair at the fence, of a key that expired", "repair below the fence", two(repairExpired), Unrepaired},
 
 		// Rules that the former model did not have.
@@ -63,6 +65,7 @@ func Rules() []Rule {
 		{"the deadline moves before it is confirmed", "deadline unconfirmed", from(two(extension), holds(0, 1), did(TimePasses, 0)), TwoLeases},
 		{"an extension counted from the reply", "extension from the reply", from(two(extension), holds(0, 1), did(Extend, 0), at(Deliver, 0, 0, node.OpExtend)), TwoLeases},
 		{"a held lock is granted to another", "held is granted", two(func(in *Instance) { in.Proposals = []int64{0, w} }), TwoLeases},
+		{"a grant from before the partial grants counts", "old grant counts", two(waitsLate), TwoLeases},
 		{"a late request joins a queue", "late joins", two(places), OrphanedPlace},
 		{"a release that does not forbid to join a queue", "release does not end", two(places), OrphanedPlace},
 		{"a place in a queue is not undone", "place not undone", two(places), OrphanedPlace},

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,14 +31,20 @@ type State struct {
 	bad          Violation
 	// skip says that the step need not be taken.
 	skip bool
+	// broken is the token of the operator's break, 0 before it begins. It has been
+	// executed by the servers in reached, and granted by those in freed.
+	broken         node.Token
+	reached, freed uint8
 
 	// What is left of the instance's bounds.
 	dups, empty, old, flush, back uint8
 	restarts                      uint8
 	left                          uint8             // Passes: how many have left
 	trusts                        [MaxClients]uint8 // CachedMarker: servers that granted
-	// epochs is the highest epoch of each server that a client knows of.
-	epochs [MaxClients][MaxServers]uint8
+	// Failback: the epochs that a client knows, and the lineage that it has seen on
+	// each server.
+	epochs   [MaxClients]node.Epochs
+	lineages [MaxClients][MaxServers]string
 }
 
 // claim is a claim, and what is needed to check it.
@@ -46,6 +53,7 @@ type claim struct {
 	rounds     int
 	extensions int
 	over       bool // it was refused, or its lease has ended
+	broken     bool // a quorum had broken the lock when the extension was sent
 	downgrades int
 	floor      node.Token // top, when the round began; for a reader, written
 	asked      node.Token // the token of the round
@@ -88,6 +96,7 @@ const (
 	Orphan        Violation = "an orphaned key"
 	Revived       Violation = "a claim that is over asks for the lock"
 	Unrepaired    Violation = "a valid lease that is refused its repair"
+	Unbroken      Violation = "a broken lease that is extended"
 	Overtaken     Violation = "a waiter elsewhere that came earlier is overtaken"
 	OrphanedPlace Violation = "an orphaned place in a queue"
 )
@@ -122,7 +131,8 @@ func (m *machine) init() *State {
 		if m.changes() && i == 3 {
 			// A new server. It carries no marker yet.
 		} else {
-			srv.Apply(now, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: m.guard[0]})
+			const all = "00000000:1,00000001:1,00000002:1,00000003:1"
+			srv.Apply(now, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: m.guard[0], Lineage: fmt.Sprintf("%08x", i), Epochs: all})
 			srv.Marker.TrustedFrom = base.Add(-time.Hour) // for long
 		}
 		if m.in.Fence != 0 {
@@ -191,6 +201,10 @@ func (s *State) valid(k int) bool {
 	return c != nil && c.State().IsHeld() && s.now < c.Deadline()
 }
 
+// excludes reports whether a claim is a lease that nobody may be granted beside. An
+// operator's break takes that from those before it, until they notice.
+func (s *State) excludes(k int) bool { return s.valid(k) && s.claims[k].Token() >= s.broken }
+
 // view is the client of a claim, as the claim sees it.
 type view struct {
 	m      *machine
@@ -202,11 +216,12 @@ func (v view) Now() protocol.Instant              { return v.s.now }
 func (v view) Time() time.Time                    { return v.s.clock() }
 func (v view) Offset() time.Duration              { return 0 }
 func (v view) ClockKnown() bool                   { return true }
+func (v view) NoClocks() bool                     { return false }
 func (v view) Suspects() protocol.Set             { return 0 }
 func (v view) MayProbe(int) bool                  { return true }
 func (v view) InQuarantine(int) bool              { return false }
 func (v view) InOrder() protocol.Set              { return v.m.inOrder }
-func (v view) Epoch(i int) uint64                 { return uint64(v.s.epochs[v.client][v.m.lists[v.client][i]]) }
+func (v view) Epoch(i int) uint64                 { return v.s.epoch(v.client, v.m.lists[v.client][i]) }
 func (v view) Missed() uint32                     { return 0 }
 func (v view) Random(time.Duration) time.Duration { return 0 }
 
@@ -222,17 +237,21 @@ func (v view) Token(floor node.Token) node.Token {
 		add(node.Token(v.s.clock().UnixMicro() + p))
 	}
 	if v.m.in.Raise {
-		highest := node.Token(0)
-		for i := range v.m.in.Servers {
-			if e := entry(v.s.servers[i]); e.FenceUntil.After(v.s.clockOf(i)) {
-				highest = max(highest, e.Fence)
-			}
-		}
-		if highest != 0 {
+		if highest := v.m.highest(v.s); highest != 0 {
 			add(highest + 1)
 		}
 	}
 	return tokens[v.s.choice.of(len(tokens))]
+}
+
+// highest is the highest fence of all servers.
+func (m *machine) highest(s *State) (t node.Token) {
+	for i := range m.in.Servers {
+		if e := entry(s.servers[i]); e.FenceUntil.After(s.clockOf(i)) {
+			t = max(t, e.Fence)
+		}
+	}
+	return t
 }
 
 // choice goes through all combinations of choices, one run after the other.

@@ -33,6 +33,7 @@ const (
 	OldData    Kind = "NODE restarts with what it saved"
 	Flush      Kind = "NODE is flushed"
 	ClockBack  Kind = "the clock of NODE is set back"
+	BreakUp    Kind = "an operator breaks the lock on NODE: SAID"
 	Bar        Kind = "NODE is barred for the membership change"
 	Mark       Kind = "NODE is marked for the new membership"
 	MarkOld    Kind = "NODE is marked for the former membership"
@@ -149,6 +150,9 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect) {
 			if cl.over && e.Request.Op != node.OpRelease {
 				s.bad = Revived
 			}
+			if e.Request.Op == node.OpExtend {
+				cl.broken = cl.Token() < s.broken && m.isBroken(s)
+			}
 			if r, _ := cl.Round(); e.Request.Op == node.OpAcquire && (e.Seq == r.Seq || e.Request.Token != cl.asked) {
 				if i == 0 || out[i-1].Kind != protocol.Send {
 					cl.rounds++
@@ -182,6 +186,9 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect) {
 			}
 		case protocol.Extended:
 			m.seen["extension"]++
+			if cl.broken {
+				s.bad = Unbroken
+			}
 			if k == 0 && cl.WantsReserve(view{m, s, 0}) {
 				m.handle(s, k, protocol.Event{Kind: protocol.LocalWaiters, Waiters: 1})
 			}
@@ -229,7 +236,7 @@ func (m *machine) send(s *State, k int, e *protocol.Effect, awaited bool) {
 		msg.seq = e.Seq
 	}
 	msg.req.Name, msg.req.Retention, msg.req.Guard = lock, m.keep, m.guard[c]
-	msg.req.Epoch = uint64(s.epochs[c][msg.server])
+	msg.req.Epoch = s.epoch(c, msg.server)
 	if m.in.CachedMarker && s.trusts[c]>>msg.server&1 != 0 {
 		msg.req.Guard = nil
 	}

@@ -23,7 +23,7 @@ import (
 type Edit struct {
 	// Name is that of the mutant.
 	Name string
-	// File is relative to the root of the module. Old is in it once.
+	// File is relative to the root of the repository. Old is in it once.
 	File, Old string
 	// New takes the place of Old. OFF in it is true while the mutant is on, and
 	// off("NAME") while another one is. If New has neither, it is always on.
@@ -47,10 +47,10 @@ var (
 	asks   = regexp.MustCompile(`\boff\(("[^"]*")\)`)
 )
 
-// Root is the root of the module.
+// Root is the root of the repository.
 func Root(t testing.TB) string {
 	t.Helper()
-	out, err := exec.Command("go", "env", "GOMOD").Output()
+	out, err := exec.Command("go", "env", "GOWORK").Output()
 	check.Must(t, err)
 	return filepath.Dir(strings.TrimSpace(string(out)))
 }
@@ -77,11 +77,23 @@ func read(t testing.TB, root, file string) string {
 	return string(source)
 }
 
-// Build has the go tool build a package with the edits in the code, and returns
+// Build is Compile, if mutants are asked for, as by make mutants. Otherwise it only
+// checks that each edit has its place, and returns no binary.
+func Build(t testing.TB, edits []Edit, folder, command string) (binaries map[string]string) {
+	t.Helper()
+	if os.Getenv("REDLATCH_MUTANTS") == "" && os.Getenv("REDLATCH_MUTANT") == "" {
+		Fits(t, edits...)
+		t.Logf("%d edits have their places; make mutants builds them", len(edits))
+		return nil
+	}
+	return Compile(t, edits, folder, command)
+}
+
+// Compile has the go tool build a package with the edits in the code, and returns
 // the binary that has each of them, by name. Command is "build" or "test -c",
 // with any flags. Edits of the same place are in different binaries, and so are
 // those that are always on.
-func Build(t testing.TB, edits []Edit, folder, command string) (binaries map[string]string) {
+func Compile(t testing.TB, edits []Edit, folder, command string) (binaries map[string]string) {
 	t.Helper()
 	Fits(t, edits...)
 	root := Root(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 )
@@ -69,47 +70,22 @@ type Rival struct {
 	Off  time.Duration
 }
 
-// judge sees who holds a lock, and its tokens.
+// judge notes the leases.
 type judge struct {
-	t      testing.TB
+	start  time.Time
 	mu     sync.Mutex // guards all fields below
-	until  []time.Time
-	leases []int // by rival
-	last   redlatch.Token
+	leases []int      // by rival
+	held   []*exclusion.Lease
 }
 
-// acquired judges a new lease. One that is over already shows nothing.
-func (j *judge) acquired(who int, l *redlatch.Lease) {
+// had notes a lease that is over. One that was over before it was seen shows nothing.
+func (j *judge) had(who int, h *exclusion.Lease) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	left, now := l.Remaining(), time.Now()
-	if left <= 0 {
-		return
+	if h.Until > h.Got {
+		j.held = append(j.held, h)
+		j.leases[who]++
 	}
-	for other, until := range j.until {
-		if other != who && now.Before(until) {
-			j.t.Errorf("two holders: rival %d, and rival %d for another %v", who, other, until.Sub(now))
-		}
-	}
-	if l.Token() <= j.last {
-		j.t.Errorf("token %d after %d", l.Token(), j.last)
-	}
-	j.last, j.until[who] = l.Token(), now.Add(left)
-	j.leases[who]++
-}
-
-// holds notes for how long a rival has the lock at least.
-func (j *judge) holds(who int, l *redlatch.Lease) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	now := time.Now()
-	j.until[who] = now.Add(l.Remaining())
-}
-
-func (j *judge) gone(who int) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.until[who] = time.Time{}
 }
 
 // least is how many leases each rival had at least.
@@ -130,7 +106,7 @@ const patience = 5 * time.Minute
 // It returns how many leases there were, and how many the rival had that had the fewest.
 func Contend(t *testing.T, rivals []Rival, leases int, enough func() bool) (sum, least int) {
 	t.Helper()
-	j := &judge{t: t, until: make([]time.Time, len(rivals)), leases: make([]int, len(rivals))}
+	j := &judge{start: time.Now(), leases: make([]int, len(rivals))}
 	done := func() bool {
 		all, least := j.least()
 		return all >= leases && least > 0 && enough()
@@ -147,7 +123,8 @@ func Contend(t *testing.T, rivals []Rival, leases int, enough func() bool) (sum,
 	}()
 	var all sync.WaitGroup
 	for i, r := range rivals {
-		opts := &redlatch.Options{NoHandOver: true, Cluster: redlatch.Cluster{MaxTTL: 5 * time.Second, TokenWindow: time.Second}}
+		opts := &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 5 * time.Second}}
+		inside.SetNoHandOver(opts)
 		inside.SetClock(opts, wallClock{time.Now(), r.Off})
 		c, err := redlatch.New([]redlatch.Node{r.Node}, opts)
 		check.Must(t, err)
@@ -160,6 +137,9 @@ func Contend(t *testing.T, rivals []Rival, leases int, enough func() bool) (sum,
 	}
 	all.Wait()
 	t.Logf("leases by rival: %v", j.leases)
+	for _, f := range exclusion.Judge(j.held) {
+		exclusion.Never(t, "%s: %s", f.Rule, f.Text)
+	}
 	if context.Cause(ctx) == context.DeadlineExceeded {
 		t.Errorf("they are too few after %v", patience)
 	}
@@ -168,20 +148,23 @@ func Contend(t *testing.T, rivals []Rival, leases int, enough func() bool) (sum,
 
 // hold acquires the lock and has it for a moment.
 func hold(ctx context.Context, j *judge, who int, c *redlatch.Client) {
+	asked := time.Since(j.start)
 	l, err := c.Lock(ctx, "job", &redlatch.LockOptions{TTL: 3 * time.Second})
 	if err != nil {
 		time.Sleep(20 * time.Millisecond)
 		return
 	}
-	j.acquired(who, l)
+	now := time.Since(j.start)
+	h := &exclusion.Lease{Who: fmt.Sprint("rival ", who), Token: uint64(l.Token()), Asked: int64(asked), Got: int64(now), Until: int64(now + l.Remaining())}
 	for range 10 {
 		time.Sleep(20 * time.Millisecond)
 		if l.Err() != nil {
 			break
 		}
-		j.holds(who, l)
+		h.Until = int64(time.Since(j.start) + l.Remaining())
 	}
-	j.gone(who)
+	h.Until = min(h.Until, int64(time.Since(j.start)))
+	j.had(who, h)
 	_ = l.Release(context.WithoutCancel(ctx)) // it may be lost
 }
 

@@ -49,7 +49,7 @@ func (m Memory) count(t *testing.T, open func(testing.TB) *casnode.Node) {
 		check.Must(t, db.QueryRow(m.Statements).Scan(&statements))
 		return statements
 	}
-	const rounds, tries = 20, 5
+	const rounds, tries = 20, 30
 	for range tries {
 		n := open(t)
 		before := executed()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -85,7 +86,7 @@ func serialized(t *testing.T, h Harness) {
 					time.Sleep(time.Millisecond)
 				}
 				if in := holders.Add(1); in > 1 {
-					t.Errorf("%d hold the lock", in)
+					exclusion.Never(t, "%d hold the lock", in)
 				}
 				time.Sleep(time.Millisecond)
 				holders.Add(-1)

@@ -33,7 +33,7 @@ func StartWithSettableClock(t testing.TB, off time.Duration) (*Server, *clockshi
 func OwnWithClock(t testing.TB, s *Database) (*OwnDatabase, *clockshim.Clock) {
 	t.Helper()
 	clock, env := newClock(t)
-	s.env = env
+	s.Env = env
 	return own(t, s), clock
 }
 

@@ -34,10 +34,12 @@ type Database struct {
 	// before the member is started.
 	Config func(text string) string
 
+	// Env is the environment of the server besides our own.
+	Env []string
+
 	scheme, database string // of a URL, before and after the address
 	setUp            func(s *Database) error
 	flags            []string // for a replica, too
-	env              []string // besides our own
 
 	dir   string
 	port  int
@@ -108,7 +110,7 @@ func (s *Database) launch() error {
 	run := s.run()
 	cmd := exec.Command(run[0], run[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = s.dir, log, log, owned.Apart()
-	cmd.SysProcAttr.Credential, cmd.Env = s.cred, append(os.Environ(), s.env...)
+	cmd.SysProcAttr.Credential, cmd.Env = s.cred, append(os.Environ(), s.Env...)
 	wait, err := owned.Start(cmd)
 	if err != nil {
 		return err

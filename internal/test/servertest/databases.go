@@ -15,7 +15,7 @@ import (
 // exit code.
 func Main(m *testing.M) int {
 	defer func() {
-		for _, s := range []*shared{mariaDB, pgBouncer, postgreSQL} {
+		for _, s := range []*shared{mariaDB, mySQL, pgBouncer, postgreSQL} {
 			s.Stop()
 		}
 		CleanUp()
@@ -32,6 +32,7 @@ type shared struct {
 
 var (
 	mariaDB    = &shared{Database: NewMariaDB()}
+	mySQL      = &shared{Database: NewMySQL()}
 	postgreSQL = &shared{Database: NewPostgreSQL()}
 	pgBouncer  = &shared{Database: newPgBouncer(func() string { return strconv.Itoa(postgreSQL.port) })}
 )
@@ -60,6 +61,12 @@ func need(t testing.TB, s *Database) {
 func MariaDB(t testing.TB) string {
 	t.Helper()
 	return mariaDB.dsn(t)
+}
+
+// MySQL returns the data source name of a database on a MySQL server.
+func MySQL(t testing.TB) string {
+	t.Helper()
+	return mySQL.dsn(t)
 }
 
 // PostgreSQL returns the address of a database on a PostgreSQL server, in the
@@ -97,6 +104,12 @@ func own(t testing.TB, s *Database) *OwnDatabase {
 func OwnMariaDB(t testing.TB, flags ...string) *OwnDatabase {
 	t.Helper()
 	return own(t, NewMariaDB(flags...))
+}
+
+// OwnMySQL starts a server for one test, with flags of its own.
+func OwnMySQL(t testing.TB, flags ...string) *OwnDatabase {
+	t.Helper()
+	return own(t, NewMySQL(flags...))
 }
 
 // OwnPostgreSQL starts a server for one test.

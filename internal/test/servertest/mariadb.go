@@ -22,8 +22,9 @@ func NewMariaDB(flags ...string) *Database {
 }
 
 func (s *Database) setUpMariaDB(flags []string) error {
-	install := find("mariadb-install-db", "mysql_install_db")
-	daemon := find("mariadbd", "mysqld", "/usr/sbin/mariadbd", "/usr/libexec/mariadbd")
+	// A program of the name mysqld may be MySQL's.
+	install := find("mariadb-install-db")
+	daemon := find("mariadbd", "/usr/sbin/mariadbd", "/usr/libexec/mariadbd")
 	if install == "" || daemon == "" {
 		return errors.New("mariadbd and mariadb-install-db are missing: install the system's package (apt-get install mariadb-server), or run make deps")
 	}
@@ -31,7 +32,7 @@ func (s *Database) setUpMariaDB(flags []string) error {
 		return err
 	}
 	data := filepath.Join(s.dir, "data")
-	if err := s.fill(install, data); err != nil {
+	if err := s.fill(data, install, "--auth-root-authentication-method=normal", "--skip-name-resolve"); err != nil {
 		return err
 	}
 	s.run = func() []string {
@@ -48,37 +49,36 @@ func (s *Database) setUpMariaDB(flags []string) error {
 // installing guards empty.
 var installing sync.Mutex
 
-// empty is a folder with the data of a new server; "" until there is one.
-var empty string
+// empty has a folder with the data of a new server, for each program that makes it.
+var empty = map[string]string{}
 
 // fill creates the data of a new server. That takes seconds, so it is done once,
 // and copied. No two servers share a folder for temporary tables: one that starts
 // deletes all that it finds there.
-func (s *Database) fill(install, data string) error {
+func (s *Database) fill(data, install string, flags ...string) error {
 	installing.Lock()
 	defer installing.Unlock()
-	if empty == "" {
-		if err := s.command(install, "--no-defaults", "--datadir="+data, "--tmpdir="+s.dir,
-			"--auth-root-authentication-method=normal", "--skip-name-resolve", "--innodb-log-file-size=8M"); err != nil {
-			return err
-		}
-		dir, err := os.MkdirTemp("", "database")
-		if err != nil {
-			return err
-		}
-		empty = filepath.Join(dir, "data")
-		return exec.Command("cp", "-a", data, empty).Run()
+	if from := empty[install]; from != "" {
+		return exec.Command("cp", "-a", from, data).Run()
 	}
-	return exec.Command("cp", "-a", empty, data).Run()
+	if err := s.command(install, append([]string{"--no-defaults", "--datadir=" + data, "--tmpdir=" + s.dir, "--innodb-log-file-size=8M"}, flags...)...); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "database")
+	if err != nil {
+		return err
+	}
+	empty[install] = filepath.Join(dir, "data")
+	return exec.Command("cp", "-a", data, empty[install]).Run()
 }
 
-// CleanUp removes the data of a new MariaDB server that was kept to be copied. The
-// next one creates it anew.
+// CleanUp removes the data of new servers that was kept to be copied. The next one
+// creates it anew.
 func CleanUp() {
 	installing.Lock()
 	defer installing.Unlock()
-	if empty != "" {
-		os.RemoveAll(filepath.Dir(empty))
-		empty = ""
+	for _, data := range empty {
+		os.RemoveAll(filepath.Dir(data))
 	}
+	clear(empty)
 }

@@ -32,7 +32,7 @@ func (w *World) live(c *client, caller int) {
 		if c.isDead() || w.ctx.Err() != nil {
 			return
 		}
-		call := Call{Client: c.number, Caller: caller, Name: int(n) % w.plan.Names, Hold: time.Millisecond + w.jitter(n^mine<<8), Tries: 1000}
+		call := Call{Client: c.number, Caller: caller, Name: int(n) % w.plan.Names, Hold: time.Millisecond + w.jitter(n^mine<<8), Wait: 2 * time.Minute}
 		w.call(c, w.plan.asKind(&stream{dice: dice(w.dice.roll(mine, n, 0x6b696e64))}, call))
 	}
 }
@@ -51,7 +51,7 @@ func (w *World) call(c *client, call Call) {
 	w.ops.Add(1)
 	began := w.now()
 	l, err := lock(ctx, nameOf(call.Name), &redlatch.LockOptions{
-		Tries: call.Tries, Wait: call.Wait, NoKeepAlive: call.Alone,
+		Wait: call.Wait, NoKeepAlive: call.Alone,
 		Shared: call.Share.Mode == node.Shared, Slots: int(call.Share.Slots),
 	})
 	cancel()

@@ -82,7 +82,7 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 						// have reported with which parameters they are marked.
 						nodes = append(nodes, near{NewServer(name, time.Now, true), time.Duration(2+3*i) * time.Millisecond, new(atomic.Bool)})
 					}
-					opts := redlatch.Options{Guard: redlatch.GuardOn, TTL: ttl, Cluster: redlatch.Cluster{MaxTTL: ttl, TokenWindow: window}}
+					opts := redlatch.Options{Guard: redlatch.GuardOn, TTL: ttl, Cluster: redlatch.Cluster{MaxTTL: ttl}}
 					client := func() *redlatch.Client {
 						c, err := redlatch.New([]redlatch.Node{nodes[0], nodes[1], nodes[2]}, &opts)
 						if err != nil {
@@ -92,7 +92,7 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 						return c
 					}
 					once(t, client())
-					opts.MaxTTL, opts.TokenWindow = 0, 0 // the others read them from the markers
+					opts.MaxTTL = 0 // the others read them from the markers
 					time.Sleep(time.Second)
 					time.AfterFunc(time.Second, func() { forget(nodes[0].Server) })
 					check := use(t, client)

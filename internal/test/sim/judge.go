@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,11 +12,11 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// judge compares every lease with all others.
+// judge notes the leases, and has package exclusion judge each beside those before it.
 type judge struct {
 	w    *World
 	mu   sync.Mutex
-	all  []*held
+	all  map[int][]*held       // by name
 	free map[int]time.Duration // since when a name has been free
 	out  Outcome
 }
@@ -28,14 +31,14 @@ type held struct {
 	*redlatch.Lease
 	name   int
 	client int
-	had    time.Duration
-	over   bool       // it was observed to have ended
-	asked  node.Share // what it was acquired as
-	share  node.Share // what it is: a reader since a downgrade
+	judged exclusion.Lease // until then it was observed to be valid
 }
 
+// share is what it is: a reader since a downgrade.
+func (h *held) share() node.Share { return h.judged.At(math.MaxInt64) }
+
 func newJudge(w *World) *judge {
-	return &judge{w: w, free: map[int]time.Duration{}, out: Outcome{Seen: map[string]int{}}}
+	return &judge{w: w, all: map[int][]*held{}, free: map[int]time.Duration{}, out: Outcome{Seen: map[string]int{}}}
 }
 
 func (j *judge) fail(what string) {
@@ -50,7 +53,9 @@ func (j *judge) fail(what string) {
 func (j *judge) outcome() Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.out.Locks = len(j.all)
+	for _, leases := range j.all {
+		j.out.Locks += len(leases)
+	}
 	return j.out
 }
 
@@ -66,50 +71,29 @@ func (j *judge) ordersTokens() bool {
 
 // acquired records a lease at the moment it is acquired.
 func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *held {
-	w := j.w
+	w, now := j.w, j.w.now()
 	share := call.Share
 	share.Slot = uint8(l.Slot())
-	h := &held{Lease: l, name: call.Name, client: call.Client, had: w.now(), asked: share, share: share}
-	if slots := int(share.Slots); l.Slot() >= max(slots, 1) {
-		w.fail("client %d has slot %d of %d", h.client, l.Slot(), slots)
-	}
+	h := &held{Lease: l, name: call.Name, client: call.Client, judged: exclusion.Lease{
+		Who: fmt.Sprintf("client %d's lease on %s of %v", call.Client, nameOf(call.Name), now), Share: share, Token: uint64(l.Token()),
+		Asked: int64(began), Got: int64(now), Until: math.MaxInt64,
+	}}
 	j.mu.Lock()
-	var overlap, back, same *held
-	alike, downgraded := 0, false
-	for _, o := range j.all {
-		if o.name != h.name {
-			continue
-		}
-		if !j.ended(o) {
-			if exclusion.Conflict(o.share, h.share) {
-				overlap = o
-			}
-			if o.share.Mode == h.share.Mode {
-				alike++
-				downgraded = downgraded || o.share.Mode != o.asked.Mode
-			}
-		}
-		// Readers do not exclude each other: their tokens need no order. Nor do
-		// slots that were asked for at the same time.
-		conflict := exclusion.Conflict(o.asked, h.asked)
-		if !conflict && h.asked.Mode == node.Shared {
-			continue
-		}
-		if o.Token() == h.Token() {
-			same = o
-		}
-		if (conflict && j.excludes() || o.had <= began) && o.Token() > h.Token() {
-			back = o
-		}
+	var before []*exclusion.Lease
+	for _, o := range j.all[h.name] {
+		j.ended(o)
+		before = append(before, &o.judged)
 	}
-	j.beside(h, alike, downgraded)
-	j.all = append(j.all, h)
-	if overlap != nil {
+	faults := h.judged.Grant(before, j.excludes())
+	j.beside(h)
+	j.all[h.name] = append(j.all[h.name], h)
+	overlaps := slices.ContainsFunc(faults, func(f exclusion.Fault) bool { return f.Rule == exclusion.Overlap })
+	if overlaps {
 		j.out.Overlaps++
 	}
 	wait := time.Duration(0)
 	if since, known := j.free[h.name]; known {
-		wait = h.had - max(since, began)
+		wait = now - max(since, began)
 	}
 	j.mu.Unlock()
 	if have := w.having(h); w.plan.Climate == Calm && have <= w.plan.Nodes/2 {
@@ -122,34 +106,37 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 	if w.plan.Climate == Calm && wait > most {
 		w.fail("a lock that was free and contended was acquired by client %d only after %v, though nothing was wrong", h.client, wait)
 	}
-	switch {
-	case overlap != nil && j.excludes():
-		w.fail("two leases on %s are valid at once: client %d's (%v), acquired at %v, and client %d's (%v)",
-			nameOf(h.name), overlap.client, overlap.share, overlap.had, h.client, h.share)
-	case back != nil && j.ordersTokens():
-		w.fail("token %v of client %d came after %v of client %d", h.Token(), h.client, back.Token(), back.client)
-	case same != nil && j.ordersTokens():
-		w.fail("token %v of client %d is also that of client %d", h.Token(), h.client, same.client)
+	for _, f := range faults {
+		if f.Rule == exclusion.Overlap && j.excludes() || f.Rule == exclusion.TokenOrder && j.ordersTokens() {
+			w.fail("%s: %s", f.Rule, f.Text)
+		}
 	}
 	j.look(h)
 	return h
 }
 
 // beside counts a lease that has just been acquired beside so many like it.
-func (j *judge) beside(h *held, alike int, downgraded bool) {
+func (j *judge) beside(h *held) {
+	alike, downgraded := 0, false
+	for _, o := range h.judged.Beside {
+		if is := o.At(h.judged.Got); is.Mode == h.judged.Mode {
+			alike++
+			downgraded = downgraded || is.Mode != o.Mode
+		}
+	}
 	count := func(what string, is bool) {
 		if is {
 			j.out.Seen[what]++
 		}
 	}
-	switch h.share.Mode {
+	switch h.judged.Mode {
 	case node.Shared:
 		count("reader beside another", alike > 0)
 		count("three readers at once", alike > 1)
 		count("reader beside a writer that was downgraded", downgraded)
 	case node.Slotted:
 		count("slot beside another", alike > 0)
-		count("name with all slots held", alike+1 == int(h.share.Slots))
+		count("name with all slots held", alike+1 == int(h.judged.Slots))
 	}
 }
 
@@ -164,7 +151,7 @@ func (j *judge) saw(what string) {
 func (j *judge) downgrading(h *held) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	h.share = node.Share{Mode: node.Shared}
+	h.judged.Down = int64(j.w.now())
 }
 
 // downgraded records the end of a downgrade.
@@ -182,7 +169,7 @@ func (j *judge) downgraded(h *held, err error) {
 func (w *World) having(h *held) (n int) {
 	for _, host := range w.hosts {
 		for _, holder := range host.holders(nameOf(h.name)) {
-			if c := w.ownerOf(holder.Value); c != nil && c.number == h.client && holder.Share == h.share {
+			if c := w.ownerOf(holder.Value); c != nil && c.number == h.client && holder.Share == h.share() {
 				n++
 				break
 			}
@@ -194,12 +181,14 @@ func (w *World) having(h *held) (n int) {
 // ended reports whether a lease says that it has ended. A lease that has ended
 // must not become valid again.
 func (j *judge) ended(h *held) bool {
-	ended := h.Err() != nil
-	if h.over && !ended && j.out.Violation == "" {
+	ended, over := h.Err() != nil, h.judged.Until < math.MaxInt64
+	if over && !ended && j.out.Violation == "" {
 		j.out.Violation = "a lease that had ended is valid again"
 	}
-	h.over = h.over || ended
-	return h.over
+	if ended && !over {
+		h.judged.Until = int64(j.w.now())
+	}
+	return over || ended
 }
 
 // look checks a lease during its life: its context and its deadline must agree.

@@ -3,7 +3,7 @@ package sim
 import "fmt"
 
 // duelTest finds a difference between the rules in Go and those in Lua.
-const duelTest = "TestModelAnswersAsARealServer/redis ./internal/nodestate"
+const duelTest = "TestModelAnswersAsARealServer/redis ./test/stores/nodestate"
 
 // inLua is a line of the scripts made wrong, while the rules in Go stay as they
 // are. Each changes another place through which a script's text passes, so that
@@ -23,7 +23,7 @@ var duelOthers = []struct{ name, file, old, wrong, test string }{
 		"if redis.call('PTTL', e.lock) > ms then", "if false then"),
 	{"an extension that reserves tokens goes in a batch", "store/redis/batch.go",
 		"case req.Op == node.OpExtend && req.Reserve == 0:", "case req.Op == node.OpExtend && (req.Reserve == 0 || OFF):",
-		"TestModelAnswersAsARealServer/redis_in_batches ./internal/nodestate"},
+		"TestModelAnswersAsARealServer/redis_in_batches ./test/stores/nodestate"},
 	{"a waiter that leaves is queued on in Go", "internal/nodestate/ops.go",
 		"	e.Queue.withdraw(req)\n	// Also", "	if !OFF { e.Queue.withdraw(req) }\n	// Also", duelTest},
 	{"readers are not behind a writer in Go", "internal/nodestate/queue.go",

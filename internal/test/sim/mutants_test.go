@@ -41,6 +41,9 @@ const simulation = "TestNoHistoryBreaksAPromise ./internal/test/sim"
 // observation finds mutants of the observed clock. Others are found in node/casnode.
 const observation = "TestNoHistoryOfNodesWithoutAClockBreaksAPromise ./internal/test/sim"
 
+// differently finds mutants of the lineages of nodes.
+const differently = "TestClientThatWritesAddressesDifferentlyHearsThatAServerFailedBack ./node/casnode"
+
 var simulated = []mutant{
 	{"a quorum is half of the nodes", "internal/protocol/round.go",
 		"return n/2 + 1 }", "if OFF { return max(n/2, 1) }; return n/2 + 1 }", Plain},
@@ -103,22 +106,40 @@ var simulated = []mutant{
 // others are mutants that only few histories would show, and that a test made
 // for them finds: "NAME PACKAGE".
 var others = []struct{ name, file, old, wrong, test string }{
+	{"the lineage of a server that an empty one replaced goes on", "internal/protocol/trust.go",
+		"noted[lineages[i]], noted[node.OtherLineages] = highest+1, highest+1", "noted[lineages[i]] = highest + 1\n			if !OFF { noted[node.OtherLineages] = highest + 1 }", differently},
+	{"a server that comes back keeps its lineage", "internal/protocol/trust.go",
+		"		case listed && times", "		case (listed || OFF && s.Lineage != \"\") && times", differently},
 	{"a time that is set anew keeps its stamp", "node/casnode/observed.go",
 		"			number := rand.Uint64() | 1\n", "			number := rand.Uint64() | 1\n			if OFF { number = 7 }\n", observation},
 	{"times are those of a wall clock", "internal/nodestate/observed.go",
 		"	number(c, &left)\n	c.text(&s.Timer)\n", "	shows := c.sight.Now.UnixMicro()\n	if OFF && c.writes { left += shows }\n	number(c, &left)\n	if OFF && !c.writes { left -= shows }\n	c.text(&s.Timer)\n", observation},
 	{"a clock that nobody knows counts", "internal/runner/member.go",
-		"	if !c.clockKnown() {\n", "	if !OFF && !c.clockKnown() {\n", observation},
+		"	case !c.clockKnown():\n", "	case !OFF && !c.clockKnown():\n", observation},
 	{"passes rely on queues of long ago", "internal/protocol/pass.go",
 		" && v.Now()-p.from <= freshFor+2*p.took &&", " && (OFF || v.Now()-p.from <= freshFor+2*p.took) &&", "TestLeaseIsPassedOnOnlyByTheRules ./internal/protocol"},
 	{"grants of the round before count", "internal/protocol/partial.go",
 		"	case c.nodes[i].seq == p.round:\n", "	case c.nodes[i].seq == p.round && !OFF:\n", "TestMinoritiesThatComeLateAreSettled ./internal/runner"},
 	{"the release does not overtake", "internal/protocol/end.go",
 		"		req.Token = max(req.Token, c.earlier.upTo(c.plausible(v)))", "		if !OFF { req.Token = max(req.Token, c.earlier.upTo(c.plausible(v))) }", "TestReleaseOvertakesEarlierProposals ./internal/runner"},
-	{"a yield is carried out as often as it comes", "internal/nodestate/ops.go",
-		"	case refused(verdict):\n		return verdict\n	case e.Queue", "	case refused(verdict) && !OFF:\n		return verdict\n	case e.Queue", "TestConformance ./store/memory"},
-	{"a token may be behind the window", "node/token.go",
-		"case int64(token) < oldest:", "case int64(token) < oldest && !OFF:", "TestConformance ./store/memory"},
+	{"a grant from before the partial grants counts", "internal/protocol/partial.go",
+		"	case c.nodes[i].seq < p.first:\n", "	case c.nodes[i].seq < p.first && !OFF:\n", "TestGrantFromBeforeThePartialGrantsDoesNotCount ./internal/protocol"},
+	{"the release does not overtake what will never be answered", "internal/protocol/end.go",
+		"c.inFlight > 0 || c.unsure != 0 {", "c.inFlight > 0 || c.unsure != 0 && !OFF {", "TestReleaseOvertakesWhatWillNeverBeAnswered ./internal/protocol"},
+	{"another process sent no repair", "internal/protocol/held.go",
+		"c.lease.repaired, c.lease.elsewhere = true, true //", "c.lease.repaired, c.lease.elsewhere = !OFF, true //", "TestReleaseForbidsTheRepairThatMayBeInFlight ./internal/protocol"},
+	{"a lease that is over is repaired", "internal/protocol/held.go",
+		"	if v.Now() >= c.lease.deadline {\n		return out\n", "	if v.Now() >= c.lease.deadline && !OFF {\n		return out\n", "TestNothingIsRepairedAfterTheDeadline ./internal/protocol"},
+	{"repairs are forbidden for a quarter of the limit", "internal/protocol/end.go",
+		"		req.NoRepair = c.cfg.Limit\n", "		req.NoRepair = c.cfg.Limit\n		if OFF { req.NoRepair /= 4 }\n", "TestReleaseForbidsTheRepairThatMayBeInFlight ./internal/protocol"},
+	{"ended values are kept for half a window", "internal/protocol/end.go",
+		"2*c.cfg.Window)\n", "2*c.cfg.Window)\n		if OFF { req.NoRepair = c.cfg.Window / 2 }\n", "TestReleaseKeepsALateRequestOutOfTheQueue ./internal/protocol"},
+	{"a token is ahead where no node has a clock", "internal/runner/member.go",
+		"	case c.noClocks() && req.Op", "	case !OFF && c.noClocks() && req.Op", "TestFencesFarAheadOfEachOtherLockNobodyOut ./internal/runner"},
+	{"the span of nodes without a clock ends", "internal/protocol/token.go",
+		"	if at.none {\n		most", "	if at.none && !OFF {\n		most", "TestFloorIsWhatAQuorumCanAccept ./internal/protocol"},
+	{"a waiter waits until its token is refused", "internal/protocol/token.go",
+		"	if v.NoClocks() {\n		// Each", "	if v.NoClocks() && !OFF {\n		// Each", "TestWaiterGoesAboveEveryFenceWithoutClocks ./internal/runner"},
 	{"a pass overtakes waiters elsewhere", "internal/protocol/pass.go",
 		"(p.before == 0 || w.Ticket < p.before)", "(p.before == 0 || w.Ticket < p.before || OFF)", "TestRowOfPassesOvertakesOneElsewhereAtMost ./internal/runner"},
 	{"passes do not end", "internal/protocol/pass.go",

@@ -109,7 +109,6 @@ type Call struct {
 	Downgrade bool
 	Gap       time.Duration // before it
 	Try       bool          // TryLock
-	Tries     int
 	Wait      time.Duration
 	Cancel    time.Duration // when the caller gives up; 0 for never
 	Hold      time.Duration
@@ -312,7 +311,7 @@ func (p *Plan) vary(s *stream, c *Call) {
 	case 0, 1:
 		c.Try = true
 	case 2:
-		c.Tries = 1 + s.intn(4)
+		c.Wait = time.Duration(1+s.intn(4)) * 100 * time.Millisecond
 	case 3:
 		c.Wait = s.between(time.Millisecond, time.Second)
 	}

@@ -36,7 +36,7 @@ func (s *stage) client(trips ...time.Duration) *redlatch.Client {
 	for i, server := range s.servers {
 		nodes[i] = near{server, trips[i], s.down[i]}
 	}
-	c, err := redlatch.New(nodes, &redlatch.Options{Guard: redlatch.GuardOn, TTL: stageTTL, Cluster: redlatch.Cluster{MaxTTL: stageTTL, TokenWindow: time.Second}})
+	c, err := redlatch.New(nodes, &redlatch.Options{Guard: redlatch.GuardOn, TTL: stageTTL, Cluster: redlatch.Cluster{MaxTTL: stageTTL}})
 	if err != nil {
 		s.Fatal(err)
 	}

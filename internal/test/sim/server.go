@@ -130,7 +130,7 @@ func (s *Server) firstSight(g *node.Guard) {
 		s.virgin = false
 		first := *g
 		first.Generation = max(first.Generation, 1)
-		s.state.Marker = nodestate.Marker{ID: s.state.ID, Guard: first, TrustedFrom: s.clock(), Reason: node.ReasonNew, Epoch: 1}
+		s.state.Marker = nodestate.Marker{ID: s.state.ID, Guard: first, TrustedFrom: s.clock(), Reason: node.ReasonNew, Epoch: 1, Lineage: s.state.ID}
 	}
 }
 

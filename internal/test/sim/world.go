@@ -108,10 +108,11 @@ func newClient(w *World, i int) *client {
 		}
 	}
 	opts := redlatch.Options{
-		TTL: p.TTL, Cluster: redlatch.Cluster{MaxTTL: p.MaxTTL, TokenWindow: p.Window}, FenceRetention: 3*p.Window + p.Window/8,
+		TTL: p.TTL, Cluster: redlatch.Cluster{MaxTTL: p.MaxTTL}, FenceRetention: 3*p.Window + p.Window/8,
 		NodeTimeout: nodeTimeout, Label: "sim",
 	}
 	inside.SetClock(&opts, clock)
+	inside.SetWindow(&opts, p.Window)
 	if p.Guard {
 		opts.Guard = redlatch.GuardOn
 	} else if p.Observed > 0 {

@@ -21,6 +21,5 @@
 //     command can check its own flags.
 //
 // Other languages are taken as they are. CheckLinks follows the links between
-// the files. CheckWords finds words that the documentation does not use, and
-// Phrases those wordings that have a better one, in Go strings too.
+// the files.
 package snippets

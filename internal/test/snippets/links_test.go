@@ -8,19 +8,13 @@ import (
 )
 
 func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
-	for file, text := range pages(t) {
+	pages, err := Pages(root)
+	check.Must(t, err)
+	for file, text := range pages {
 		for _, err := range CheckLinks(root, file, text) {
 			t.Error(err)
 		}
 	}
-}
-
-// pages returns those of the repository.
-func pages(t *testing.T) map[string]string {
-	t.Helper()
-	pages, err := Pages(root)
-	check.Must(t, err)
-	return pages
 }
 
 func TestLinksThatLeadNowhereAreFound(t *testing.T) {

@@ -2,9 +2,9 @@
 // assert times on real servers.
 //
 // A watcher measures how late the timers of this process are. A test compares
-// its own measurement with that (Longest), and is run again if it failed while
-// the machine was stalled (Retry). A test passes only if one of its runs
-// passed.
+// its own measurement with that (Longest). A test that came too late to show
+// anything says so before it judges (TooLate), and is run again (Retry). A failure
+// is never repeated.
 package stall
 
 import (

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 )
 
-// recorder is a TB that records what a test reports.
+// recorder is the TB of a test that is tried: it records what the test reports.
 type recorder struct {
 	testing.TB
 	failed bool
@@ -16,18 +19,57 @@ type recorder struct {
 }
 
 func (r *recorder) Helper()                           {}
+func (r *recorder) Failed() bool                      { return r.failed }
 func (r *recorder) Logf(format string, args ...any)   { fmt.Fprintf(&r.text, format+"\n", args...) }
 func (r *recorder) Errorf(format string, args ...any) { r.failed = true; r.Logf(format, args...) }
+func (r *recorder) Fatalf(format string, args ...any) { r.Errorf(format, args...); r.FailNow() }
+func (r *recorder) FailNow()                          { r.failed = true; runtime.Goexit() }
 
-// try runs a test under Retry, with a limit that only pretended stalls exceed,
-// and returns how often it ran.
+// try runs a test under Retry, and returns how often it ran.
 func try(t *testing.T, test func(t testing.TB, run int)) (*recorder, int) {
 	r, runs := &recorder{TB: t}, 0
-	Retry(r, time.Hour, func(t testing.TB) {
-		runs++
-		test(t, runs)
+	goAndWait(func() {
+		Retry(r, func(t testing.TB) {
+			runs++
+			test(t, runs)
+		})
 	})
 	return r, runs
+}
+
+// TestNoFailureIsRunAgain has one test after the other fail in its first run alone.
+func TestNoFailureIsRunAgain(t *testing.T) {
+	elsewhere := func(f func()) {
+		var done sync.WaitGroup
+		done.Go(f)
+		done.Wait()
+	}
+	for what, test := range map[string]func(t testing.TB){
+		"a failure":                    func(t testing.TB) { t.Fatalf("wrong") },
+		"a failure during a stall":     func(t testing.TB) { pretend(); t.Fatalf("wrong") },
+		"a failure that goes on":       func(t testing.TB) { t.Errorf("wrong") },
+		"a failure, and then too late": func(t testing.TB) { t.Errorf("wrong"); TooLate(t, "slow") },
+		"two holders":                  func(t testing.TB) { exclusion.Never(t, "two holders") },
+		"two holders, then too late":   func(t testing.TB) { elsewhere(func() { exclusion.Never(t, "two holders") }); TooLate(t, "slow") },
+		"too late, and then two holders": func(t testing.TB) {
+			elsewhere(func() { TooLate(t, "slow") })
+			exclusion.Never(t, "two holders")
+		},
+		"two holders in a cleanup, after too late": func(t testing.TB) {
+			t.Cleanup(func() { exclusion.Never(t, "two holders") })
+			TooLate(t, "slow")
+		},
+	} {
+		r, runs := try(t, func(t testing.TB, run int) {
+			if run == 1 {
+				test(t)
+			}
+		})
+		if !r.failed || runs != 1 {
+			t.Errorf("%s: failed %v after %d runs, want a failure after one:\n%s", what, r.failed, runs, r.text.String())
+		}
+	}
+	forget()
 }
 
 // pretend records a stall of the machine at this moment.
@@ -40,84 +82,30 @@ func forget() {
 	watcher.stalls = nil
 }
 
-func TestFailureWithoutAStallCounts(t *testing.T) {
-	forget()
-	r, runs := try(t, func(t testing.TB, _ int) { t.Error("wrong") })
-	if !r.failed || runs != 1 {
-		t.Errorf("failed %v after %d runs, want a failure after one", r.failed, runs)
-	}
-	if !strings.Contains(r.text.String(), "stall_test.go:") || !strings.Contains(r.text.String(), "wrong") {
-		t.Errorf("it does not say what failed and where:\n%s", r.text.String())
-	}
-}
-
-// helping fails a test on behalf of its caller.
-func helping(t testing.TB) {
-	t.Helper()
-	t.Error("wrong")
-}
-
-func TestFailureIsAttributedToWhoCalledTheHelper(t *testing.T) {
-	forget()
-	var line int
-	r, _ := try(t, func(t testing.TB, _ int) {
-		_, _, line, _ = runtime.Caller(0)
-		helping(t)
-	})
-	if want := fmt.Sprintf("stall_test.go:%d: wrong", line+1); !strings.Contains(r.text.String(), want) {
-		t.Errorf("it does not say %s:\n%s", want, r.text.String())
-	}
-}
-
-func TestFailureDuringAStallIsTriedAgain(t *testing.T) {
-	defer forget()
+func TestRunThatCameTooLateIsRunAgain(t *testing.T) {
 	r, runs := try(t, func(t testing.TB, run int) {
-		if run == 1 {
-			pretend()
-			t.Fatal("too late")
-		}
-	})
-	if r.failed || runs != 2 {
-		t.Errorf("failed %v after %d runs, want none after two", r.failed, runs)
-	}
-	if !strings.Contains(r.text.String(), "was stalled") {
-		t.Errorf("it does not say that it ran again:\n%s", r.text.String())
-	}
-}
-
-func TestThirdFailureCountsThoughTheMachineStalls(t *testing.T) {
-	defer forget()
-	r, runs := try(t, func(t testing.TB, _ int) {
-		pretend()
-		t.Fatal("too late")
-	})
-	if !r.failed || runs != tries {
-		t.Errorf("failed %v after %d runs, want a failure after %d", r.failed, runs, tries)
-	}
-}
-
-func TestRunThatCameTooLateIsNotOneOfTheThree(t *testing.T) {
-	forget()
-	r, runs := try(t, func(t testing.TB, run int) {
-		if run <= 2*tries {
+		switch run {
+		case 1:
 			TooLate(t, "it took %v", time.Hour)
+		case 2:
+			In(t, time.Second, time.Now().Add(-time.Minute))
 		}
+		In(t, time.Minute, time.Now())
 	})
-	if r.failed || runs != 2*tries+1 {
-		t.Errorf("failed %v after %d runs, want none after %d", r.failed, runs, 2*tries+1)
+	if r.failed || runs != 3 {
+		t.Errorf("failed %v after %d runs, want none after three", r.failed, runs)
 	}
-	if text := r.text.String(); !strings.Contains(text, "; running it again") || !strings.Contains(text, "it took 1h") {
+	if text := r.text.String(); !strings.Contains(text, "too late to tell; running it again: it took 1h") || !strings.Contains(text, "lasts 1s") {
 		t.Errorf("it does not say that it ran again, and why:\n%s", text)
 	}
 }
 
 func TestFailureCountsThoughRunsBeforeItCameTooLate(t *testing.T) {
-	forget()
 	r, runs := try(t, func(t testing.TB, run int) {
 		if run == 1 {
 			TooLate(t, "slow")
 		}
-		t.Error("wrong")
+		t.Errorf("wrong")
 	})
 	if !r.failed || runs != 2 {
 		t.Errorf("failed %v after %d runs, want a failure after two", r.failed, runs)
@@ -125,39 +113,32 @@ func TestFailureCountsThoughRunsBeforeItCameTooLate(t *testing.T) {
 }
 
 func TestTestThatIsAlwaysTooLateFails(t *testing.T) {
-	forget()
 	if r, runs := try(t, func(t testing.TB, _ int) { TooLate(t, "slow") }); !r.failed || runs != lateTries {
 		t.Errorf("failed %v after %d runs, want a failure after %d", r.failed, runs, lateTries)
 	}
 }
 
-func TestSkippingIsAFailure(t *testing.T) {
-	forget()
-	for _, skip := range []func(testing.TB){
-		func(t testing.TB) { t.Skip("busy") }, func(t testing.TB) { t.Skipf("busy") }, func(t testing.TB) { t.SkipNow() },
-	} {
-		if r, _ := try(t, func(t testing.TB, _ int) { skip(t) }); !r.failed {
-			t.Error("a run that skipped was taken for one that passed")
-		}
+func TestTooLateOutsideOfRetryFails(t *testing.T) {
+	r := &recorder{TB: t}
+	goAndWait(func() { TooLate(r, "slow") })
+	if !r.failed {
+		t.Error("it passed")
 	}
 }
 
 func TestEachRunHasItsOwnCleanups(t *testing.T) {
-	defer forget()
 	var order []string
 	try(t, func(t testing.TB, run int) {
 		t.Cleanup(func() { order = append(order, fmt.Sprint("first of ", run)) })
 		t.Cleanup(func() {
 			if t.Context().Err() == nil {
-				t.Error("the context of the run has not ended")
+				t.Errorf("the context of the run has not ended")
 			}
 			order = append(order, fmt.Sprint("last of ", run))
 		})
 		if run == 1 {
-			pretend()
-			t.FailNow()
+			TooLate(t, "slow")
 		}
-		forget()
 	})
 	if got, want := strings.Join(order, ", "), "last of 1, first of 1, last of 2, first of 2"; got != want {
 		t.Errorf("cleanups ran as %s, want %s", got, want)

@@ -45,7 +45,7 @@ func (c *Client) mark() {
 		seen[i] = protocol.Seen{Answered: r.Status != node.Misconfigured, Marked: r.Guard != nil, Outdated: protocol.Outdated(state)}
 	}, func() {
 		before := mk.count
-		c.markAll(protocol.ToMark(seen), node.MarkWrite, func(i int, r node.Reply) {
+		c.markAll(protocol.ToMark(seen, 0), node.MarkWrite, func(i int, r node.Reply) {
 			if r.Status == node.Quarantined {
 				mk.count++
 				c.w.say("good", "%s has noticed that server %d may have forgotten locks: it is quarantined for %s", c.Name, i+1, seconds(r.Left))

@@ -71,6 +71,8 @@ func (v view) Offset() time.Duration {
 	return protocol.Median(seen)
 }
 
+func (v view) NoClocks() bool { return false }
+
 func (v view) ClockKnown() bool {
 	for i := range v.members {
 		if v.members[i].known {

@@ -28,7 +28,12 @@ func clocklessHarness(damage clockless.Damage) Harness {
 }
 
 // TestConformanceOfAStoreWithoutAClock runs the suite in real time.
-func TestConformanceOfAStoreWithoutAClock(t *testing.T) { Run(t, clocklessHarness(clockless.None)) }
+func TestConformanceOfAStoreWithoutAClock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for eight seconds")
+	}
+	Run(t, clocklessHarness(clockless.None))
+}
 
 // TestConformanceOfAStoreWithoutTimers runs it on a clock that the test moves, by
 // which the nodes count.
@@ -46,6 +51,9 @@ func TestConformanceOfAStoreWithoutTimers(t *testing.T) {
 }
 
 func TestEveryStoreWithoutAClockThatIsBrokenFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for four seconds")
+	}
 	t.Parallel()
 	for _, m := range []struct {
 		damage clockless.Damage

@@ -293,7 +293,12 @@ func TestConformanceOfAPlainStore(t *testing.T) {
 }
 
 // TestConformanceOfNotifications runs the suite in real time.
-func TestConformanceOfNotifications(t *testing.T) { Run(t, whole) }
+func TestConformanceOfNotifications(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for eight seconds")
+	}
+	Run(t, whole)
+}
 
 // TestHarnessSaysWhatTheStoreIs has harnesses that say too little.
 func TestHarnessSaysWhatTheStoreIs(t *testing.T) {
@@ -697,6 +702,9 @@ var mutants = []struct {
 
 // TestSuiteSeesEveryMutant breaks a store in every way that a claim is about.
 func TestSuiteSeesEveryMutant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for half a minute")
+	}
 	claims := claims(whole)
 	seen := map[string]bool{abilities(whole).name: true} // its test is above
 	for _, m := range mutants {

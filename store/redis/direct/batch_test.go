@@ -243,6 +243,66 @@ func TestBatchIsNotSentAgainBehindALaterRequest(t *testing.T) {
 	}
 }
 
+// TestReleaseThatAnEqualOneOvertakesHasItsAnswer has the server refuse a batch with a
+// release, while a second one of the same value is behind it. If that does all that the
+// first would, the first has its answer, and its time is not longer.
+func TestReleaseThatAnEqualOneOvertakesHasItsAnswer(t *testing.T) {
+	release := node.Request{Op: node.OpRelease, Name: "one", Value: "v1", Token: 7, Window: 10 * time.Second, Retention: time.Hour}
+	change := func(f func(*node.Request)) node.Request {
+		r := release
+		f(&r)
+		return r
+	}
+	const silent = "is not answered"
+	for what, c := range map[string]struct {
+		later  node.Request
+		answer bool
+	}{
+		"equal":          {release, true},
+		"higher token":   {change(func(r *node.Request) { r.Token = 8 }), true},
+		"ends the value": {change(func(r *node.Request) { r.NoRepair = time.Second }), true},
+		"lower token":    {change(func(r *node.Request) { r.Token = 6 }), false},
+		"keeps the lock": {change(func(r *node.Request) { r.Keep = time.Second }), false},
+		"once":           {change(func(r *node.Request) { r.Once = true }), false},
+		"is no release":  {change(func(r *node.Request) { r.Op = node.OpAcquire }), false},
+		silent:           {release, false},
+	} {
+		for _, refusal := range []string{"NOSCRIPT unknown", "BUSY a script runs"} {
+			first := true
+			s := newRecorder(t, func(command []string) string {
+				switch {
+				case first:
+					first = false
+					return "-" + refusal + "\r\n"
+				case what == silent:
+					return ""
+				}
+				return ":0\r\n"
+			})
+			s.hello = make(chan struct{})
+			n := redis.New(s.driver(t), "server")
+			errs := make([]error, 3)
+			var all sync.WaitGroup
+			for i, req := range []node.Request{release, change(func(r *node.Request) { r.Name = "two" }), c.later} {
+				all.Add(1)
+				limit := long
+				if i < 2 && what == silent {
+					limit = 200 * time.Millisecond
+				}
+				n.Start(req, limit, func(_ node.Reply, err error) {
+					errs[i] = err
+					all.Done()
+				})
+			}
+			close(s.hello)
+			all.Wait()
+			if c.answer != (errs[0] == nil) || what == silent != errors.Is(errs[0], context.DeadlineExceeded) {
+				t.Errorf("%s, %s: the errors are %v", what, refusal, errs)
+			}
+		}
+	}
+}
+
 // stuckSocket blocks in its first write.
 type stuckSocket struct {
 	net.Conn

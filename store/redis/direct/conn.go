@@ -41,6 +41,8 @@ type conn struct {
 	writing bool   // somebody writes, and goes on while something is to be written
 	batches batches
 	heard   uint64 // how many replies have arrived
+	late    int    // how many in a row came too late, of requests sent one after the other
+	since   uint64 // what had arrived when the last of them was counted
 	timer   *time.Timer
 	armed   time.Duration // when the timer fires; 0 if it does not
 	version int           // of the protocol
@@ -80,9 +82,15 @@ func (c *conn) start(r request) bool {
 }
 
 // again has a request that was not executed sent again, behind all others. It
-// returns false if that would be behind a later one. The mutex is held.
+// returns false if that would be behind a later one. A release that is behind an
+// equal one is not sent: it has that one's answer. The mutex is held.
 func (c *conn) again(r request) bool {
-	if c.overtaken(&r) {
+	if later := c.overtaking(&r); later != nil {
+		if later.call.Replaces(&r.call) {
+			later.join(&r)
+			c.arm(later.deadline)
+			return true
+		}
 		return false
 	}
 	r.heard, r.batch = c.heard, 0
@@ -192,6 +200,11 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 	}
 	var r request
 	if !reply.Push || confirmed {
+		if c.isBehind() {
+			c.mu.Unlock()
+			c.fail(errBehind)
+			return false
+		}
 		if n := c.pending.at(0).batch; n > 0 {
 			c.divide(n, reply, err) // unlocks the mutex
 			return true
@@ -219,17 +232,37 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 	return true
 }
 
+// mostLate is how many replies in a row may come too late.
+const mostLate = 2
+
+var errBehind = errors.New("redlatch: every reply comes too late, as if one had been lost")
+
+// isBehind counts the reply that has arrived, and reports whether the connection is of
+// no use: a reply that was lost on its way has each request get the reply of the one
+// before it, when that one was given up. Replies of what was sent together count once,
+// since a server or this process may have been stalled. The mutex is held.
+func (c *conn) isBehind() bool {
+	switch r := c.pending.at(0); {
+	case !r.givenUp:
+		c.late = 0
+	case c.late == 0 || r.heard >= c.since:
+		c.late++
+		c.since = c.heard
+	}
+	return c.late == mostLate
+}
+
 var errOvertaken = fmt.Errorf("redlatch: a later request was sent before it (%w)", node.ErrUnsent)
 
-// overtaken reports whether a later request about the same name and value was
+// overtaking returns the first later request about the same name and value that was
 // sent: a release, perhaps, which has to come last. The mutex is held.
-func (c *conn) overtaken(r *request) bool {
+func (c *conn) overtaking(r *request) *request {
 	for i := range c.pending.len() {
 		if later := c.pending.at(i); !later.givenUp && later.concerns(r) {
-			return true
+			return later
 		}
 	}
-	return false
+	return nil
 }
 
 // arm has the timer fire at that time at the latest. The mutex is held.
@@ -353,6 +386,9 @@ type queue struct {
 	head     int
 }
 
+// mostSpare is for how many requests an empty queue keeps its memory.
+const mostSpare = 1024
+
 func (q *queue) len() int          { return len(q.requests) - q.head }
 func (q *queue) at(i int) *request { return &q.requests[q.head+i] }
 func (q *queue) all() []request    { return q.requests[q.head:] }
@@ -361,7 +397,9 @@ func (q *queue) pop() (r request) {
 	r, q.requests[q.head] = q.requests[q.head], request{}
 	q.head++
 	if q.head == len(q.requests) {
-		q.requests, q.head = q.requests[:0], 0
+		if q.requests, q.head = q.requests[:0], 0; cap(q.requests) > mostSpare {
+			q.requests = nil
+		}
 	} else if q.head >= 64 && 2*q.head >= len(q.requests) {
 		n := copy(q.requests, q.requests[q.head:])
 		clear(q.requests[n:])

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/internal/conns"
@@ -32,7 +33,7 @@ type server struct {
 }
 
 // newServer starts a server. It answers HELLO itself.
-func newServer(t *testing.T, answer func(command []string) string) *server {
+func newServer(t testing.TB, answer func(command []string) string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -80,7 +81,7 @@ func (s *server) serve(c net.Conn) {
 }
 
 // driver returns a driver of the server, closed with the test.
-func (s *server) driver(t *testing.T) *driver {
+func (s *server) driver(t testing.TB) *driver {
 	t.Helper()
 	a, err := redis.ParseAddress("redis://" + s.listener.Addr().String())
 	must(t, err)
@@ -95,7 +96,7 @@ func script(arg string) redis.Call {
 	return redis.Call{Script: redis.NewScript("test", "return ARGV[1]"), Keys: []string{"key"}, Args: []string{arg}}
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
+func within(t testing.TB, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
 	return ctx
@@ -257,6 +258,30 @@ func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
 	}
 }
 
+// TestLostReplyCostsAFewRequests has a reply be lost on its way, so that each request
+// gets that of the one before it.
+func TestLostReplyCostsAFewRequests(t *testing.T) {
+	var lost atomic.Bool
+	s := newServer(t, func(command []string) string {
+		if !lost.Swap(true) {
+			return ""
+		}
+		return ":7\r\n"
+	})
+	d := s.driver(t)
+	for failed := 0; ; failed++ {
+		done := make(chan error, 1)
+		d.Start(script(""), 200*time.Millisecond, func(_ []string, err error) { done <- err })
+		if err := <-done; err == nil {
+			t.Logf("%d requests failed", failed)
+			return
+		}
+		if failed == 10 {
+			t.Fatalf("%d requests failed, on %d connections", failed, s.conns.Load())
+		}
+	}
+}
+
 // TestRequestThatWasNotSentSaysSo waits for a connection that is never made.
 func TestRequestThatWasNotSentSaysSo(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody answers HELLO
@@ -410,6 +435,10 @@ func (c *stuckWrites) Close() error {
 }
 
 func TestRequestWithoutTimeDoesNotCostTheConnection(t *testing.T) {
+	stall.Retry(t, requestWithoutTime)
+}
+
+func requestWithoutTime(t testing.TB) {
 	answer := make(chan bool, 3) // the server answers so many requests
 	s := newServer(t, func([]string) string { <-answer; return ":7\r\n" })
 	d := s.driver(t)
@@ -418,6 +447,7 @@ func TestRequestWithoutTimeDoesNotCostTheConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := make(chan error, 1)
+	began := time.Now()
 	d.Start(script(""), time.Nanosecond, func(_ []string, err error) { late <- err })
 	err := <-late
 	answer <- true
@@ -426,6 +456,7 @@ func TestRequestWithoutTimeDoesNotCostTheConnection(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := d.Eval(within(t, long), script("")); err != nil || s.conns.Load() != 1 {
+		stall.In(t, leastSilence/2, began) // the server was silent for so long
 		t.Errorf("the next one: %v, %d connections", err, s.conns.Load())
 	}
 }
@@ -524,6 +555,22 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 		}
 		if q.len() != len(want) || len(q.all()) != len(want) || len(want) > 0 && q.at(len(want)-1).limit != want[len(want)-1] {
 			t.Fatalf("it has %d requests, want %d", q.len(), len(want))
+		}
+	}
+}
+
+// TestQueueKeepsNoMemoryOfABurst fills a queue once with a few requests and once with many.
+func TestQueueKeepsNoMemoryOfABurst(t *testing.T) {
+	for n, keeps := range map[int]bool{100: true, 50_000: false} {
+		var q queue
+		for range n {
+			q.push(request{})
+		}
+		for range n {
+			q.pop()
+		}
+		if c := cap(q.requests); c > mostSpare || keeps != (c > 0) {
+			t.Errorf("after %d requests it has memory for %d", n, c)
 		}
 	}
 }

@@ -92,6 +92,19 @@ func (r *request) concerns(other *request) bool {
 	return a.Keys[0] == b.Keys[0] && a.Args[0] == b.Args[0]
 }
 
+// join has the answer passed on to an earlier request, too, which is not sent. Neither
+// waits longer than the earlier one would.
+func (r *request) join(earlier *request) {
+	first, then := earlier.done, r.done
+	r.done = func(reply []string, err error) {
+		first(reply, err)
+		then(reply, err)
+	}
+	if r.deadline == 0 || earlier.deadline != 0 && earlier.deadline < r.deadline {
+		r.limit, r.deadline = earlier.limit, earlier.deadline
+	}
+}
+
 // unknownScript reports that the server does not know the digest of a script.
 func (r *request) unknownScript(err error) bool {
 	server, ok := err.(resp.ServerError)

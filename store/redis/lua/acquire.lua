@@ -24,7 +24,7 @@
 -- {status, holder, left ms, fence, now s, now µs, rank}, and for a share slot, free;
 -- all strings
 --   granted     it is ours for the whole time to live; with the guard on, holder
---               is the server's replication id, the marker's epoch and epochs,
+--               is the server's replication id, the marker's epoch, lineage and epochs,
 --               with spaces between them
 --   held        there is no room; holder has it, for as long as left says (-1: no
 --               expiry), or is a group; see lib/group.lua
@@ -115,7 +115,7 @@ if turn then
 end
 local r = reply('granted')
 if markerKey and server ~= 'o' then
-  local id, epoch, epochs = string.match(marker, '^3 (%x+) (%d+) %x+ %d+ %d+ %d+ %d+ %d+ %d+ %a+ %d+ ([%x:,-]+) ')
-  r[2] = id .. ' ' .. epoch .. ' ' .. epochs
+  local id, epoch, lineage, epochs = string.match(marker, '^3 (%x+) (%d+) %x+ %d+ %d+ %d+ %d+ %d+ %d+ %a+ %d+ (%x+) ([%x:,-]+) ')
+  r[2] = id .. ' ' .. epoch .. ' ' .. lineage .. ' ' .. epochs
 end
 return answer(r, at)

@@ -1,6 +1,6 @@
--- Takes the lock from any holder, notes that, and raises the fence to the token, so
--- that the next holder's is above it. Waiters keep their places, and the first of them is
--- notified.
+-- Takes the lock from any holder, and raises the fence to the token, so that the next
+-- holder's is above it. Notes the token, so that a holder with a lower one is not
+-- repaired. Waiters keep their places, and the first of them is notified.
 --
 -- KEYS[1]  the lock                   ARGV[1]  token, 20 digits; '' for none
 -- KEYS[2]  its fence                  ARGV[2]  retention of the fence, ms
@@ -32,7 +32,12 @@ if judge(false) == 'ahead' then return reply('ahead') end
 if e.foreign and ARGV[4] ~= '1' then return reply('foreign') end
 -- First, since a full server refuses what needs memory if it is the first write.
 redis.call('DEL', lock, e.groupKey)
-if e.taken and token ~= '' then redis.call('SET', KEYS[6], token, 'PX', retention) end
+if token ~= '' then
+  -- Also if the lock is free here: its holder on other servers would have it repaired
+  -- here before the break reaches them.
+  --#include broken
+  writeBreak(KEYS[6], token, e.taken, retention)
+end
 e.taken, e.count, e.text = nil, 0, false
 raise(true)
 if turn then

@@ -68,7 +68,7 @@ if not fit then
 end
 local downgraded = e.own.kind == '' and e.kind == 'r'
 if not downgraded and (e.own.kind ~= e.kind or e.own.slot ~= e.slot) then return reply('absent') end
-redis.call('PEXPIRE', fenceKey, retention) -- the first write, also on a full server
+redis.call('PEXPIRE', fenceKey, fenceLife()) -- the first write, also on a full server
 hold(e.slot, e.own.token)
 if downgraded and turn then serve() end
 -- reserve() reserves the tokens from ours to the last. They must be above the fence:
@@ -81,7 +81,7 @@ local function reserve()
   e.token = last
   if judge(false) == 'ahead' then return false end
   e.whole, e.fence, e.floor = token, last, last
-  writeFence('PX', retention)
+  writeFence('PX', fenceLife())
   return true
 end
 local reserved = last and reserve()

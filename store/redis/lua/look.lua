@@ -13,7 +13,7 @@
 --            foreign format the type of the key
 --   left     ms (-1: no expiry)
 --   fence    as it is stored, or ''; see lib/fence.lua
---   broken   the token of the last break, or ''
+--   broken   the token of the last break that took it from a holder, or ''
 --   waiting  the number of waiters
 --   named    how many of them follow, each as ticket, member; see lib/queue.lua
 -- With ARGV[2] then
@@ -22,6 +22,7 @@
 local time = redis.call('TIME')
 local e = {now = time[1] * 1000000 + time[2]}
 --#include group
+--#include broken
 local reply = {time[1], time[2]}
 local function add(text) reply[#reply + 1] = text end
 for i = 1, ARGV[2] and 1 or #KEYS, 5 do
@@ -41,7 +42,8 @@ for i = 1, ARGV[2] and 1 or #KEYS, 5 do
     add('foreign') add(kind) add(tostring(redis.call('PTTL', KEYS[i])))
   end
   add(redis.call('GET', KEYS[i + 1]) or '')
-  add(redis.call('GET', KEYS[i + 4]) or '')
+  local _, broken = readBreak(KEYS[i + 4])
+  add(broken)
   local waiting = redis.call('ZCARD', KEYS[i + 2])
   local named = {}
   if waiting > 0 and ARGV[1] ~= '0' then

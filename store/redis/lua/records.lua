@@ -5,7 +5,7 @@
 --          time at which it is forgotten, ARGV[3]  id of the membership; '' if the guard is off
 --          ms                             ARGV[4]  as ARGV[1] says
 -- KEYS[2]  the memory of the name, by which it is known whether records may be
---          missing: BEGUN SINCE WHOLE SERVER
+--          missing: BEGUN SINCE WHOLE RETENTION SERVER
 -- KEYS[3]  the server's marker; absent if the guard is off
 --
 --   check     is the occurrence ARGV[4] completed?
@@ -19,16 +19,16 @@
 --
 -- BEGUN is when the memory began, and SINCE from when on its records are complete,
 -- each 16 digits, µs. WHOLE is 1 if all that was completed before is in it, else 0.
+-- RETENTION is the longest of all requests, ms.
 -- SERVER is the replication id, or - if the guard was off. After a restart or a
 -- promotion the memory begins anew: the last records may be missing.
 --
--- Reply: {status, since, '0', '', now s, now µs, begun, kept, whole, marked, new,
+-- Reply: {status, since, '0', '', now s, now µs, begun, retention, whole, marked, new,
 -- count, …}, all strings, … being the records, each as occurrence, left ms
 --   granted  the occurrence is completed; or, for records and adopt, done
 --   absent   it is not, as far as this server remembers
 --   stale    the memory began at another time, and nothing was stored
--- kept is 1 if no record is missing that is not older than the retention. marked
--- is when the server was last marked, µs; '' if that is not known. new is 1 if it
+-- retention is the longest of all requests, ms, as far as the memory reaches. marked is when the server was last marked, µs; '' if that is not known. new is 1 if it
 -- had no data then. count is how many records there are.
 -- or an error: NOINFO, READONLY
 local what, retention = ARGV[1], tonumber(ARGV[2])
@@ -37,7 +37,7 @@ local now, at = time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000000 +
 local function digits(us) return string.format('%016.0f', us) end
 
 -- What the marker says about the server's data.
-local server, old, marked, new = '-', false, '', '0'
+local server, marked, new = '-', '', '0'
 if KEYS[3] then
   --#include role
   --#include marker
@@ -48,13 +48,14 @@ if KEYS[3] then
   if standing and standing.id == server and standing.membership == ARGV[3] then
     local from = standing.trusted
     if standing.reason ~= 'fresh' then from = from - standing.quarantine * 1000 end
-    old, marked = at - from >= retention * 1000, digits(from)
+    marked = digits(from)
     if standing.reason == 'new' or standing.reason == 'fresh' then new = '1' end
   end
 end
 
 local stored = redis.call('GET', KEYS[2])
-local begun, since, whole, owner = string.match(stored or '', '^(%d+) (%d+) (%d) (%S+)$')
+local begun, since, whole, known, owner = string.match(stored or '', '^(%d+) (%d+) (%d) (%d+) (%S+)$')
+known = string.format('%.0f', math.max(tonumber(known) or 0, retention))
 if not begun or KEYS[3] and owner ~= server then
   begun, since, whole, owner = digits(at), digits(at), '0', server
 end
@@ -95,7 +96,7 @@ local function last(key, left)
     redis.call('PEXPIRE', key, string.format('%.0f', left))
   end
 end
-local memory = begun .. ' ' .. since .. ' ' .. whole .. ' ' .. owner
+local memory = begun .. ' ' .. since .. ' ' .. whole .. ' ' .. known .. ' ' .. owner
 if memory ~= stored then redis.call('SET', KEYS[2], memory, 'KEEPTTL') end
 last(KEYS[2], retention)
 if what == 'complete' or what == 'adopt' then
@@ -106,12 +107,11 @@ if what == 'complete' or what == 'adopt' then
     if tonumber(oldest[i + 1]) <= now then redis.call('ZREM', KEYS[1], oldest[i]) end
   end
 end
-local kept = whole == '1' or old or at - begun >= retention * 1000
 -- ZCOUNT would be a right more.
 local live, first = 0, redis.call('ZRANGE', KEYS[1], string.format('(%.0f', now), '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
 if first then
   live = redis.call('ZRANK', KEYS[1], redis.call('ZRANGE', KEYS[1], -1, -1)[1]) - redis.call('ZRANK', KEYS[1], first) + 1
 end
-local reply = {status, since, '0', '', time[1], time[2], begun, kept and '1' or '0', whole, marked, new, string.format('%d', live)}
+local reply = {status, since, '0', '', time[1], time[2], begun, known, whole, marked, new, string.format('%d', live)}
 for i = 1, #page do reply[#reply + 1] = page[i] end
 return reply

@@ -52,7 +52,7 @@ if e.own and once and (verdict == 'stale' or verdict == 'ahead') then return rep
 if e.own and (ARGV[7] or '') == '' then
   drop()
 else
-  redis.call('PEXPIRE', fenceKey, retention)
+  redis.call('PEXPIRE', fenceKey, fenceLife())
   if e.own then keep(tonumber(ARGV[7])) end
 end
 -- Also if the lock was ours: an acquire with a higher token may still be in flight.

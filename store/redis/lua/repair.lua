@@ -2,7 +2,8 @@
 -- acquisition, after a quorum of others has just extended it. The fence does not
 -- matter: the lock may have expired here, and contenders raise the fence, too. A
 -- value that was released here while this request may have been in flight is
--- refused: nobody would free the key. So is a repair that comes late.
+-- refused: nobody would free the key. So is a repair that comes late, and one with a
+-- token below that of a break, which is to end that holder.
 --
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  token, 20 digits
@@ -10,10 +11,10 @@
 -- KEYS[4]  its queue                  ARGV[4]  when it is too late, µs on this clock
 -- KEYS[5]  its group                  ARGV[5]  time to live, ms
 -- KEYS[6]  its ended values           ARGV[6]  inbox under which the value may wait
--- KEYS[7]  the server's marker;       ARGV[7]  share; see acquire.lua
---          absent where it does not   ARGV[8]  with KEYS[7]: how the marker must begin, up
---          matter                              to the space after the config
---                                     ARGV[9]  with KEYS[7]: the line of INFO replication with
+-- KEYS[7]  its last break             ARGV[7]  share; see acquire.lua
+-- KEYS[8]  the server's marker;       ARGV[8]  with KEYS[8]: how the marker must begin, up
+--          absent where it does not            to the space after the config
+--          matter                     ARGV[9]  with KEYS[8]: the line of INFO replication with
 --                                              the id that the marker must have; see
 --                                              acquire.lua
 --          ARGV[6] to [9] may be absent from some point on
@@ -25,12 +26,13 @@
 --               expiry), or is a group; see lib/group.lua
 --   foreign     a key of type holder is in its place
 --   absent      the slot is taken, and another is free
---   stale       the value was released, or it is too late
+--   stale       the value was released, the lock was broken, or it is too late
 --   quarantine  this server may have forgotten locks, and grants none for as long
 --               as left says; holder is the reason
 --   config      this server is marked for another membership, or, with the guard
 --               off, for shorter times to live; holder is the marker
 -- or an error: NOINFO, READONLY, UNREPLICATED
+local brokenKey = table.remove(KEYS, 7) -- the marker is KEYS[7] elsewhere
 --#include entry
 local value, token, retention, ttl, inbox, share = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6] or '', ARGV[7] or ''
 local expected, server = ARGV[8], ARGV[9] or ''
@@ -46,7 +48,9 @@ local window, ticket = 0, nil
 local at = place()
 if e.own and e.own.kind == e.kind and e.own.slot == e.slot then return reply('granted') end
 if at ~= e.slot then return state() end
-if not e.own and (now > tonumber(ARGV[4]) or hasEnded()) then return reply('stale') end
+--#include broken
+-- An equal token may be that of the next holder.
+if not e.own and (token < readBreak(brokenKey) or now > tonumber(ARGV[4]) or hasEnded()) then return reply('stale') end
 grant(e.slot)
 if turn then
   q.fenced = e.fence

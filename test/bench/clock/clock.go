@@ -4,6 +4,7 @@
 package clock
 
 import (
+	"context"
 	"os"
 	"time"
 )
@@ -15,6 +16,16 @@ func Until(moment int64) time.Duration { return time.Duration(moment - Now()) }
 func Sleep(moment int64) {
 	if d := Until(moment); d > 0 {
 		time.Sleep(d)
+	}
+}
+
+// Wait waits for a time, or until ctx ends.
+func Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }
 

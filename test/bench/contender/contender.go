@@ -38,36 +38,17 @@ func (r Release) Do() error {
 type Locker struct {
 	// Lock waits for the lock until ctx ends.
 	Lock func(ctx context.Context, name string) (Release, error)
-	// Do locks, calls body and releases, in one call of the client; nil if that
-	// is not what is measured.
-	Do func(ctx context.Context, name string, body func()) error
-	// Read takes a reader's lock, and returns what extends it as well; nil if the
-	// client has none.
-	Read func(ctx context.Context, name string) (extend, release Release, err error)
 	// Fork is set if each contender for one name needs a Locker of its own.
 	Fork func() (*Locker, error)
 	// Close closes the connections.
 	Close func()
 }
 
-// Group is how a contender is compared.
-type Group int
-
-// Ours are contenders whose faults are this project's, Peers those that they are
-// compared with. Floors exclude nobody: they show what the servers and sockets
-// alone take.
-const (
-	Ours Group = iota
-	Peer
-	Floor
-)
-
 // Contender is a row of tables.
 type Contender struct {
 	// Key is its name on the command line, Title in tables, and Note what a
 	// reader of the table has to know about its settings.
 	Key, Title, Note string
-	Group            Group
 	Server           server.Kind
 	// Fixed is the number of servers that it is for; 0 for any.
 	Fixed int
@@ -137,36 +118,24 @@ var onRedis = []*Contender{
 	{Key: "redlatch-goredis", Title: "redlatch over go-redis", Server: server.RedisKind,
 		Note: "go-redis driver, zero options but the TTL",
 		Open: openRedlatch(overGoRedis, plain)},
-	{Key: "redlatch-alone", Title: "redlatch, hand-over off", Server: server.RedisKind,
-		Note: "its own driver, with `NoHandOver`: every caller asks the servers",
-		Open: openRedlatch(overSockets, alone)},
-	{Key: "redlatch-unwaited", Title: "redlatch, `Do` without waiting", Server: server.RedisKind,
-		Note: "its own driver; `Do` with `NoReleaseWait`",
-		Open: openUnwaited},
-	{Key: "redsync-goredis", Title: "redsync, go-redis", Group: Peer, Server: server.RedisKind, Direct: []string{"set", "setnx"},
-		Note: "redsync's default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but set to heed contexts (`ContextTimeoutEnabled`), without which a frozen server holds it up for seconds",
+	{Key: "redsync-goredis", Title: "redsync, go-redis", Server: server.RedisKind, Direct: []string{"set", "setnx"},
+		Note: "its default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but `ContextTimeoutEnabled`",
 		Open: openRedsync(goRedisPool)},
-	{Key: "redsync-rueidis", Title: "redsync, rueidis", Group: Peer, Server: server.RedisKind, Direct: []string{"set", "setnx"},
+	{Key: "redsync-rueidis", Title: "redsync, rueidis", Server: server.RedisKind, Direct: []string{"set", "setnx"},
 		Note: "redsync's default delays, tries unlimited; rueidis defaults",
 		Open: openRedsync(rueidisPool)},
-	{Key: "redsync-failfast", Title: "redsync, rueidis, fail-fast", Group: Peer, Server: server.RedisKind, Fixed: 5, Direct: []string{"set", "setnx"},
-		Note: "as above, with `WithFailFast(true)`, an option that returns at a majority and does not wait for the rest; shown where that matters, and not compared with in the goals: its release can overtake the lock on a server that was not waited for, and the key then stays there until it expires",
+	{Key: "redsync-failfast", Title: "redsync, rueidis, fail-fast", Server: server.RedisKind, Fixed: 5, Direct: []string{"set", "setnx"},
+		Note: "as above, with `WithFailFast(true)`: it returns at a majority, and its release can overtake the lock on the rest",
 		Open: openRedsync(rueidisPool, redsync.WithFailFast(true))},
-	{Key: "redislock", Title: "bsm/redislock", Group: Peer, Server: server.RedisKind, Fixed: 1,
+	{Key: "redislock", Title: "bsm/redislock", Server: server.RedisKind, Fixed: 1,
 		Note: "one server only, by its nature; `LinearBackoff(100ms)` as its example for waiting has it, tries unlimited; go-redis defaults",
 		Open: openRedislock},
-	{Key: "rueidislock", Title: "rueidislock", Group: Peer, Server: server.RedisKind, Fixed: 1,
-		Note: "one server or one cluster only: its majority is of keys in one place, not of independent servers; `KeyMajority: 1` and `NoLoopTracking` as its README advises for one server; `TryNextAfter` 250 ms, the time that redlatch too gives a server, since with its default of 20 ms it hangs on a crowded machine",
+	{Key: "rueidislock", Title: "rueidislock", Server: server.RedisKind, Fixed: 1,
+		Note: "one server only: its majority is of keys in one place; `KeyMajority: 1`, `NoLoopTracking`, `TryNextAfter` 250 ms",
 		Open: openRueidislock},
-	{Key: "etcd", Title: "etcd concurrency", Group: Peer, Server: server.EtcdKind, Fixed: server.Members,
-		Note: "client v3 on a three-member etcd on the same machine, which writes to disk before it answers and agrees on every write: a stronger store than any Redis here; one session for each contender in contended cells, one for the process elsewhere",
+	{Key: "etcd", Title: "etcd concurrency", Server: server.EtcdKind, Fixed: server.Members,
+		Note: "client v3, a session for each contender; three members, which agree on every write and write to disk before they answer",
 		Open: openEtcd},
-	{Key: "floor-plain", Title: "floor: SET NX PX, compare and delete", Group: Floor, Server: server.RedisKind, Direct: []string{"set"},
-		Note: "raw sockets, one connection to each server, written to all and read until a majority has answered; what the peers send, and nothing is promised",
-		Open: openFloor("return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])", true)},
-	{Key: "floor-scripts", Title: "floor: two empty scripts", Group: Floor, Server: server.RedisKind,
-		Note: "the same with two scripts that do nothing",
-		Open: openFloor("return 1", false)},
 }
 
 // onConsensus are the contenders on a cluster that agrees on every write, with the
@@ -178,8 +147,8 @@ var onConsensus = []*Contender{
 	{Key: "redlatch-zookeeper", Title: "redlatch on ZooKeeper", Server: server.ZooKeeper, Fixed: server.Members,
 		Note: "`zookeeper.Open`, zero options but the TTL: lease, token, queue in order, wakes by an inbox",
 		Open: openRedlatch(overZooKeeper, plain)},
-	{Key: "zk-lock", Title: "go-zookeeper's Lock", Group: Peer, Server: server.ZooKeeper, Fixed: server.Members,
-		Note: "`zk.Lock`, the classic recipe of ordered znodes, with the TTL as the timeout of its session: no token, and no notice to a holder whose session has ended; it heeds no context",
+	{Key: "zk-lock", Title: "go-zookeeper's Lock", Server: server.ZooKeeper, Fixed: server.Members,
+		Note: "`zk.Lock`, the recipe of ordered znodes; the TTL is the timeout of its session; no token",
 		Open: openZKLock},
 }
 

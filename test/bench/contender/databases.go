@@ -6,8 +6,7 @@ import (
 	"database/sql"
 	"time"
 
-	"cirello.io/pglock"
-
+	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/server"
 )
 
@@ -16,22 +15,19 @@ var onDatabases = []*Contender{
 	{Key: "redlatch-postgres", Title: "redlatch on PostgreSQL", Server: server.Postgres, Fixed: 1,
 		Note: "`postgres.Open`, zero options but the TTL: lease, token, restart guard, queue in order, wakes by NOTIFY",
 		Open: openRedlatch(overPostgres, plain)},
-	{Key: "pg-advisory", Title: "pg_advisory_lock", Group: Peer, Server: server.Postgres, Fixed: 1,
-		Note: "the database's own lock of a session, over pgx, with a connection for each holder and each waiter: no TTL, no token; it ends with the connection, and does not work through a pooler in transaction mode",
+	{Key: "pg-advisory", Title: "pg_advisory_lock", Server: server.Postgres, Fixed: 1,
+		Note: "the database's own lock of a session, over pgx, with a connection for each holder and waiter: no TTL, no token",
 		Open: openSession("pgx", postgresURL, "SELECT pg_advisory_lock(hashtextextended($1, 0))", "SELECT pg_advisory_unlock(hashtextextended($1, 0))")},
-	{Key: "pglock", Title: "cirello.io/pglock", Group: Peer, Server: server.Postgres, Fixed: 1,
-		Note: "over pgx, with the TTL as its lease and a heartbeat every third of it; a waiter asks again after a whole lease, by its nature",
-		Open: openPglock},
-	{Key: "shedlock-postgres", Title: "ShedLock's statements on PostgreSQL", Group: Peer, Server: server.Postgres, Fixed: 1,
+	{Key: "shedlock-postgres", Title: "ShedLock's statements on PostgreSQL", Server: server.Postgres, Fixed: 1,
 		Note: "the statements of its JDBC provider, by the database's clock, over pgx; it does not wait, so the bench asks again every 100 ms; no token",
 		Open: openShedLock("pgx", postgresURL, shedLockPostgres)},
 	{Key: "redlatch-mariadb", Title: "redlatch on MariaDB", Server: server.MariaDB, Fixed: 1,
 		Note: "`mysql.Open`, zero options but the TTL: lease, token, restart guard, queue in order; waiters poll by rank",
 		Open: openRedlatch(overMariaDB, plain)},
-	{Key: "get-lock", Title: "GET_LOCK", Group: Peer, Server: server.MariaDB, Fixed: 1,
+	{Key: "get-lock", Title: "GET_LOCK", Server: server.MariaDB, Fixed: 1,
 		Note: "the database's own lock of a session, with a connection for each holder and each waiter: no TTL, no token; it ends with the connection",
 		Open: openSession("mysql", mariaDSN, "SELECT GET_LOCK(?, 3600)", "SELECT RELEASE_LOCK(?)")},
-	{Key: "shedlock-mariadb", Title: "ShedLock's statements on MariaDB", Group: Peer, Server: server.MariaDB, Fixed: 1,
+	{Key: "shedlock-mariadb", Title: "ShedLock's statements on MariaDB", Server: server.MariaDB, Fixed: 1,
 		Note: "as on PostgreSQL",
 		Open: openShedLock("mysql", mariaDSN, shedLockMaria)},
 }
@@ -89,22 +85,6 @@ func openSession(driver string, dsn func(string) string, lock, release string) f
 	}
 }
 
-func openPglock(_ context.Context, addresses []string) (*Locker, error) {
-	var c *pglock.Client
-	return openSQL("pgx", postgresURL(addresses[0]), func(db *sql.DB) (err error) {
-		if c, err = pglock.UnsafeNew(db, pglock.WithLeaseDuration(TTL), pglock.WithHeartbeatFrequency(TTL/3)); err != nil {
-			return err
-		}
-		return c.TryCreateTable()
-	}, func(ctx context.Context, _ *sql.DB, name string) (Release, error) {
-		lock, err := c.AcquireContext(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context) error { return c.ReleaseContext(ctx, lock) }, nil
-	})
-}
-
 // shedLock is the statements of ShedLock's JDBC provider.
 type shedLock struct {
 	table string
@@ -153,20 +133,10 @@ func openShedLock(driver string, dsn func(string) string, s shedLock) func(conte
 						}, nil
 					}
 				}
-				if err := pause(ctx, shedLockPause); err != nil {
+				if err := clock.Wait(ctx, shedLockPause); err != nil {
 					return nil, err
 				}
 			}
 		})
-	}
-}
-
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

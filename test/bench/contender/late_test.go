@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -199,7 +200,7 @@ func late(t *testing.T, key, address string) bool {
 	accepted := write.Token == 0 || write.Token > highest.Token
 	t.Logf("the first holder wrote beside the second, token %d after %d, accepted: %v; it knew %v after it went on",
 		write.Token, highest.Token, accepted, time.Duration(lost.At-thawed).Round(time.Millisecond))
-	if ours := find(t, key).Group == contender.Ours; accepted == ours {
+	if ours := strings.HasPrefix(key, "redlatch"); accepted == ours {
 		t.Errorf("the late write is accepted: %v", accepted)
 	}
 	return true

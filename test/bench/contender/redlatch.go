@@ -50,9 +50,6 @@ func single[N redlatch.Node, O any](open func(url string, options *O) (N, error)
 
 func plain() redlatch.Options { return redlatch.Options{TTL: TTL} }
 
-// alone is without the hand-over inside a process.
-func alone() redlatch.Options { return redlatch.Options{TTL: TTL, NoHandOver: true} }
-
 func guarded() redlatch.Options { return redlatch.Options{TTL: TTL, Guard: redlatch.GuardOn} }
 
 func newRedlatch(nodes dial, options redlatch.Options, addresses []string) (*redlatch.Client, error) {
@@ -82,28 +79,8 @@ func lockerOf(c *redlatch.Client) *Locker {
 			}
 			return lease.Release, nil
 		},
-		Read: func(ctx context.Context, name string) (extend, release Release, err error) {
-			lease, err := c.Lock(ctx, name, &redlatch.LockOptions{Shared: true})
-			if err != nil {
-				return nil, nil, err
-			}
-			return lease.Extend, lease.Release, nil
-		},
 		Close: func() { c.Close() },
 	}
-}
-
-// openUnwaited has Do return before its release is done.
-func openUnwaited(_ context.Context, addresses []string) (*Locker, error) {
-	c, err := newRedlatch(overSockets, plain(), addresses)
-	if err != nil {
-		return nil, err
-	}
-	l := lockerOf(c)
-	l.Do = func(ctx context.Context, name string, body func()) error {
-		return c.Do(ctx, name, &redlatch.LockOptions{NoReleaseWait: true}, func(context.Context, *redlatch.Lease) error { body(); return nil })
-	}
-	return l, nil
 }
 
 // Prepare declares new servers to be new, as an operator does once: the

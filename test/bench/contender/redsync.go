@@ -13,34 +13,28 @@ import (
 	"github.com/redis/rueidis/rueidiscompat"
 )
 
-// pool connects to a server, and returns what closes the connection.
-type pool func(address string) (redis.Pool, func(), error)
+// pool connects to a server.
+type pool func(address string) (redis.Pool, error)
 
-func goRedisPool(address string) (redis.Pool, func(), error) {
-	c := goRedisClient(address)
-	return redsyncgoredis.NewPool(c), func() { c.Close() }, nil
+func goRedisPool(address string) (redis.Pool, error) {
+	return redsyncgoredis.NewPool(goRedisClient(address)), nil
 }
 
-func rueidisPool(address string) (redis.Pool, func(), error) {
+func rueidisPool(address string) (redis.Pool, error) {
 	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}, ForceSingleClient: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	return redsyncrueidis.NewPool(rueidiscompat.NewAdapter(c)), c.Close, nil
+	return redsyncrueidis.NewPool(rueidiscompat.NewAdapter(c)), err
 }
 
+// openRedsync leaves its connections to the end of the process.
 func openRedsync(connect pool, more ...redsync.Option) func(context.Context, []string) (*Locker, error) {
 	return func(_ context.Context, addresses []string) (*Locker, error) {
 		var list []redis.Pool
-		closeAll := func() {}
 		for _, a := range addresses {
-			p, end, err := connect(a)
+			p, err := connect(a)
 			if err != nil {
-				closeAll()
 				return nil, err
 			}
-			before := closeAll
-			list, closeAll = append(list, p), func() { before(); end() }
+			list = append(list, p)
 		}
 		rs := redsync.New(list...)
 		options := append([]redsync.Option{redsync.WithExpiry(TTL), redsync.WithTries(math.MaxInt32)}, more...)
@@ -52,7 +46,7 @@ func openRedsync(connect pool, more ...redsync.Option) func(context.Context, []s
 				}
 				return unlock(m), nil
 			},
-			Close: closeAll,
+			Close: func() {},
 		}, nil
 	}
 }

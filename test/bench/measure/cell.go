@@ -14,21 +14,12 @@ import (
 type Work int
 
 const (
-	// Inside is goroutines of this process that lock and release.
+	// Inside is goroutines of one process that lock and release.
 	Inside Work = iota
 	// Processes is processes that want the same name, a contender each.
 	Processes
 	// Keep is this process, which takes many locks, keeps and releases them.
 	Keep
-	// Extend is this process, which extends one of many readers of a name.
-	Extend
-	// Wait is goroutines that wait for a name that this process holds, and then
-	// have it one after the other.
-	Wait
-	// Once is names that are locked and released once.
-	Once
-	// Freeze is pairs before and after the moment at which a server is frozen.
-	Freeze
 )
 
 // Situation is what contenders are compared in.
@@ -36,12 +27,10 @@ type Situation struct {
 	// ID begins the ids of its cells.
 	ID   string
 	Work Work
-	// Count is how many goroutines, contenders, locks or names there are; 0 for
-	// one.
+	// Count is how many goroutines, contenders or locks there are; 0 for one.
 	Count int
-	// OneName has all goroutines want the same name. Apart gives those that
-	// wait a client each, up to mostClients.
-	OneName, Apart bool
+	// OneName has all goroutines want the same name.
+	OneName bool
 
 	// Held is how long processes hold the lock each time.
 	Held time.Duration
@@ -51,15 +40,14 @@ type Situation struct {
 
 	Network server.Network
 
-	// Rounds of For are measured; 0 for one. Warm is a round before them that
-	// does not count, Settle the beginning of each that does not.
-	Rounds            int
-	For, Warm, Settle time.Duration
+	// Rounds of For are measured; 0 for one. Another one before them does not count.
+	Rounds int
+	For    time.Duration
 }
 
 // together reports whether the contenders of a batch are measured in turns, so
 // that they meet the same disturbances.
-func (s Situation) together() bool { return s.Work == Inside || s.Work == Freeze || s.Turns }
+func (s Situation) together() bool { return s.Work == Inside || s.Turns }
 
 // own reports whether each contender has a name of its own.
 func (s Situation) own() bool { return s.Work == Inside && !s.OneName }
@@ -73,23 +61,6 @@ type Cell struct {
 
 // CellID returns the cell's id, such as contended/16/1ms/5/redlatch.
 func (c Cell) CellID() string { return fmt.Sprintf("%s/%d/%s", c.ID, c.Nodes, c.Key) }
-
-// Duration returns about how long a cell takes, with connecting and starting.
-func (c Cell) Duration() time.Duration {
-	rounds := time.Duration(max(c.Rounds, 1))
-	d := rounds*(c.For+c.Settle+late) + c.Warm + 300*time.Millisecond
-	switch c.Work {
-	case Processes:
-		d += rounds*(lead+2*tail) + time.Duration(c.Count)*25*time.Millisecond
-	case Keep:
-		d += contender.TTL / 2
-	case Once:
-		d += time.Duration(c.Count) * 40 * time.Microsecond
-	case Freeze:
-		d += rounds * (c.For + time.Second)
-	}
-	return d
-}
 
 // Batches groups the cells that are measured together. etcd, whose number of
 // servers is its own, joins the contenders before it. Databases of two kinds are
@@ -124,26 +95,20 @@ type Result struct {
 	// the hand-overs.
 	Rates, HandOverRates []float64
 	// Pair is the time of a lock and its release.
-	Pair, Wait, HandOver, Hold stats.Summary
-	Jain                       float64
+	Pair, Wait, HandOver stats.Summary
+	Jain                 float64
 	// Never is how many contenders did not get the lock at all.
 	Never int
 
-	// Of each pair or acquisition, of each second that locks are kept, or of
-	// each second and waiter.
+	// Of each pair or acquisition, or of each second that locks are kept.
 	Commands             float64
 	ClientCPU, ServerCPU time.Duration
-	OnServer             time.Duration // the commands, by the servers' own clocks
-	Allocs               float64
 	// PerHandOver is the commands of each hand-over.
 	PerHandOver float64
 	// Writes is what a cluster agreed on for each pair or acquisition.
 	Writes float64
 
-	Kept   Kept
-	Freeze Freezing
-	// Extensions are how long one took on the server, in nanoseconds.
-	Extensions []float64
+	Kept Kept
 }
 
 // Kept is what it costs to keep many locks, on each server.
@@ -152,22 +117,8 @@ type Kept struct {
 	Acquire, Extend, Release time.Duration
 	// Lock and After are the bytes of a lock while it is kept and after that.
 	Lock, After float64
-	// Drain is how many waiters a second get the lock when it is released, and
-	// DrainCommands the commands of each.
-	Drain, DrainCommands float64
-	// Reads are calls of read(2), a second.
-	Reads float64
-	// Goroutines is how many the client has more, Client its bytes for a lock or
-	// a waiter, stacks included.
-	Goroutines, Client float64
-}
-
-// Freezing is how long a pair takes before a server is frozen and after that: in
-// each round, in nanoseconds.
-type Freezing struct {
-	// Healthy and After are medians, Mean and First means: First of the first
-	// pairs after the moment, Mean of all before it.
-	Healthy, Mean, First, After []float64
+	// Client is the client's bytes for a lock, stacks included.
+	Client float64
 }
 
 // Rate returns pairs or acquisitions a second, the median of the rounds.

@@ -42,7 +42,7 @@ func cell(t *testing.T, key string, nodes int, s Situation) Cell {
 // run measures cells, and fails the test if one of them cannot be.
 func run(t *testing.T, cells ...Cell) []*Result {
 	t.Helper()
-	results := Run(t.Context(), cells, func(time.Duration, string) {})
+	results := Run(t.Context(), cells, func(string) {})
 	if len(results) != len(cells) {
 		t.Fatalf("%d results for %d cells", len(results), len(cells))
 	}
@@ -54,24 +54,24 @@ func run(t *testing.T, cells ...Cell) []*Result {
 	return results
 }
 
-var contended = Situation{Work: Processes, Count: 4, Held: time.Millisecond}
+var contended = Situation{Work: Processes, Count: 4, Held: 20 * time.Millisecond}
 
 func TestProcessesContendWithoutOverlapping(t *testing.T) {
 	t.Parallel()
 	turns := contended
-	turns.ID, turns.Turns, turns.Rounds, turns.Warm, turns.Settle = "turns", true, 2, 100*time.Millisecond, 20*time.Millisecond
+	turns.ID, turns.Turns, turns.Rounds = "turns", true, 2
 	for _, x := range run(t, cell(t, "redlatch", 1, contended), cell(t, "redlatch", 3, turns), cell(t, "redsync-rueidis", 3, turns)) {
 		if len(x.Rates) != max(x.Rounds, 1) || x.Wait.Count < 4 || x.ClientCPU == 0 || x.ServerCPU == 0 {
 			t.Errorf("%s: %+v", x.CellID(), x)
 		}
-		if x.Group == contender.Peer { // on a busy machine it may have no lock in so short a time
+		if x.Key != "redlatch" { // on a busy machine it may have no lock in so short a time
 			continue
 		}
 		if x.Rate() == 0 || x.HandOverRate() == 0 || x.Commands < 2 || x.PerHandOver < x.Commands {
 			t.Errorf("%s: %+v", x.CellID(), x)
 		}
-		if x.Hold.Median < time.Millisecond {
-			t.Errorf("%s: held for %v; want at least 1 ms", x.CellID(), x.Hold.Median)
+		if x.Rate() > 50 {
+			t.Errorf("%s: %v a second; want that each is held for 20 ms", x.CellID(), x.Rate())
 		}
 	}
 }
@@ -80,11 +80,11 @@ func TestAPairIsTwoCommandsOnEachServer(t *testing.T) {
 	t.Parallel()
 	var cells []Cell
 	for _, key := range []string{"redlatch", "redsync-rueidis", "redlatch-rueidis"} {
-		cells = append(cells, cell(t, key, 3, Situation{Rounds: 3, Warm: 50 * time.Millisecond}))
+		cells = append(cells, cell(t, key, 3, Situation{Rounds: 3}))
 	}
 	wrong := func(results []*Result) (all []string) {
 		for _, x := range results {
-			if x.Commands < 5.5 || x.Commands > 6.2 || x.Pair.Median == 0 || x.OnServer == 0 || x.Allocs == 0 || len(x.Rates) != 3 {
+			if x.Commands < 5.5 || x.Commands > 6.2 || x.Pair.Median == 0 || len(x.Rates) != 3 {
 				all = append(all, fmt.Sprintf("%s: %+v", x.CellID(), x))
 			}
 		}
@@ -101,44 +101,22 @@ func TestAPairIsTwoCommandsOnEachServer(t *testing.T) {
 	}
 }
 
-func TestEverySituationIsMeasured(t *testing.T) {
+func TestGoroutinesAreMeasured(t *testing.T) {
 	t.Parallel()
-	r := run(t, cell(t, "redlatch", 1, Situation{ID: "own", Count: 8}), cell(t, "redlatch", 1, Situation{ID: "one name", Count: 8, OneName: true, For: 500 * time.Millisecond}),
-		cell(t, "redlatch", 5, Situation{ID: "freeze", Work: Freeze, Rounds: 2}), cell(t, "floor-plain", 5, Situation{ID: "pair"}), cell(t, "floor-scripts", 1, Situation{ID: "pair"}),
-		cell(t, "redlatch-unwaited", 1, Situation{ID: "pair"}), cell(t, "redlatch", 1, Situation{Work: Extend, Count: 20, Rounds: 2}), cell(t, "redlatch", 1, Situation{Work: Once, Count: 1000}))
-	freeze := func(x *Result) bool {
-		f := x.Freeze
-		return len(f.Healthy) == 2 && stats.Median(f.Mean) > 0 && stats.Median(f.First) > 0 && stats.Median(f.After) > 0
-	}
-	for i, ok := range []bool{r[0].Rate() > 0, r[1].Wait.Count > 0 && r[1].HandOverRate() > 0, freeze(r[2]),
-		r[3].Pair.Count > 0 && r[3].Commands > 9, r[4].Pair.Count > 0 && r[4].Commands > 1.9, r[5].Pair.Count > 0 && r[5].Wait.Count == r[5].Pair.Count,
-		stats.Median(r[6].Extensions) > 0 && len(r[6].Rates) == 2 && r[6].Commands >= 1, r[7].Kept.After > 0 && len(r[7].Rates) == 10 && r[7].Commands > 0} {
+	r := run(t, cell(t, "redlatch", 1, Situation{ID: "own", Count: 8}),
+		cell(t, "redlatch", 1, Situation{ID: "one name", Count: 8, OneName: true, For: 500 * time.Millisecond}))
+	for i, ok := range []bool{r[0].Rate() > 0 && r[0].Pair.Count > 0, r[1].Wait.Count > 0 && r[1].HandOverRate() > 0} {
 		if !ok {
 			t.Errorf("%s: %+v", r[i].CellID(), r[i])
 		}
 	}
 }
 
-// They run alone: what the process occupies is measured.
-func TestWaitersAreMeasured(t *testing.T) {
-	s := Situation{Work: Wait, Count: 50, Settle: 500 * time.Millisecond, For: 2 * time.Second}
-	together := cell(t, "redlatch", 1, s)
-	s.Apart = true
-	results := run(t, together, cell(t, "redlatch", 1, s))
-	for _, x := range results {
-		if k := x.Kept; k.Client == 0 || k.Goroutines < 50 || k.Drain == 0 || k.DrainCommands == 0 || x.Commands == 0 || x.Wait.Count != 50 {
-			t.Fatalf("%+v", x)
-		}
-	}
-	if one, each := results[0].Commands, results[1].Commands; each < 5*one {
-		t.Errorf("a waiter sends %v a second beside 49 others of its client, and %v with a client of its own", one, each)
-	}
-}
-
+// It runs alone: what the process occupies is measured.
 func TestKeptLocksAreMeasured(t *testing.T) {
 	x := run(t, cell(t, "redlatch", 1, Situation{Work: Keep, Count: 500, For: 3 * time.Second}))[0]
 	k := x.Kept
-	if k.Acquire == 0 || k.Extend == 0 || k.Release == 0 || k.Lock == 0 || k.Client == 0 || k.Reads == 0 || x.Commands == 0 || x.ClientCPU == 0 {
+	if k.Acquire == 0 || k.Extend == 0 || k.Release == 0 || k.Lock == 0 || k.Client == 0 || x.Commands == 0 || x.ClientCPU == 0 {
 		t.Fatalf("%+v", x)
 	}
 }
@@ -159,7 +137,7 @@ func TestALockThatWasLostFailsItsCell(t *testing.T) {
 			Close: func() {},
 		}, nil
 	}}
-	if x := Run(t.Context(), []Cell{c}, func(time.Duration, string) {})[0]; !strings.Contains(x.Failed, "lost") {
+	if x := Run(t.Context(), []Cell{c}, func(string) {})[0]; !strings.Contains(x.Failed, "lost") {
 		t.Fatalf("%+v", x)
 	}
 }
@@ -168,7 +146,7 @@ func TestALockThatWasLostFailsItsCell(t *testing.T) {
 // timers are few beside them.
 func TestWritesOfAClusterAreCounted(t *testing.T) {
 	t.Parallel()
-	s := Situation{Rounds: 2, For: time.Second, Warm: 300 * time.Millisecond}
+	s := Situation{Rounds: 2, For: time.Second}
 	for _, x := range run(t, cell(t, "redlatch-etcd", server.Members, s), cell(t, "etcd", server.Members, s),
 		cell(t, "redlatch-zookeeper", server.Members, s), cell(t, "zk-lock", server.Members, s)) {
 		if x.Pair.Count == 0 || x.Commands < 2 || x.Writes < 1.9 {
@@ -182,7 +160,7 @@ func TestACellThatCannotBeMeasuredSaysSo(t *testing.T) {
 	missing := cell(t, "redlatch", 1, contended)
 	missing.Contender = &contender.Contender{Key: "nobody", Title: "nobody", Server: server.RedisKind, Open: missing.Open}
 	for _, c := range []Cell{cell(t, "etcd", 5, Situation{}), missing} {
-		results := Run(t.Context(), []Cell{c}, func(time.Duration, string) {})
+		results := Run(t.Context(), []Cell{c}, func(string) {})
 		if len(results) != 1 || results[0].Failed == "" {
 			t.Errorf("%s: %+v", c.CellID(), results)
 		}
@@ -218,8 +196,8 @@ func TestTheSummaryIsOfAllRounds(t *testing.T) {
 		h.Requests = append(h.Requests, stats.Request{Contender: int32(i % 2), Got: true, Called: i * 1000, Acquired: i*1000 + i, Released: i*1000 + 500, Freed: i*1000 + 507})
 	}
 	h.Requests = append(h.Requests, stats.Request{Contender: 0, Called: 0, Acquired: 777})
-	one := round{history: h, done: 100, length: time.Second, clientCPU: time.Second, allocs: 700}
-	one.server.CPU, one.server.Commands, one.server.Micros = 2*time.Second, map[string]int64{"evalsha": 300, "get": 99}, map[string]int64{"evalsha": 500}
+	one := round{history: h, done: 100, length: time.Second, clientCPU: time.Second}
+	one.server.CPU, one.server.Commands = 2*time.Second, map[string]int64{"evalsha": 300, "get": 99}
 	slow, slower := one, one
 	slow.length, slower.length = 2*time.Second, 4*time.Second
 	e := entrantOf("redlatch", Situation{Work: Processes, Count: 2}, t, one, slower, slow)
@@ -227,10 +205,10 @@ func TestTheSummaryIsOfAllRounds(t *testing.T) {
 	if e.Rate() != 50 || len(e.Rates) != 3 || e.HandOverRate() != 49.5 {
 		t.Errorf("rate %v of %v, hand-overs %v; want the median of the rounds", e.Rate(), e.Rates, e.HandOverRate())
 	}
-	if e.Wait != (stats.Summary{Count: 303, Median: 51, P99: 100, Max: 777}) || e.Pair.Max != 107 || e.Hold.Median != 449 {
-		t.Errorf("waits %+v, pairs %+v, held %+v", e.Wait, e.Pair, e.Hold)
+	if e.Wait != (stats.Summary{Count: 303, Median: 51, P99: 100, Max: 777}) || e.Pair.Max != 107 {
+		t.Errorf("waits %+v, pairs %+v", e.Wait, e.Pair)
 	}
-	if e.Commands != 3 || e.PerHandOver != 300.0/99 || e.ClientCPU != 10*time.Millisecond || e.ServerCPU != 20*time.Millisecond || e.OnServer != 5*time.Microsecond || e.Allocs != 7 {
+	if e.Commands != 3 || e.PerHandOver != 300.0/99 || e.ClientCPU != 10*time.Millisecond || e.ServerCPU != 20*time.Millisecond {
 		t.Errorf("costs %+v", e.Result)
 	}
 	if e.Jain != 1 || e.Never != 0 {

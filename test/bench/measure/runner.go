@@ -1,15 +1,14 @@
 package measure
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/contender"
 	"github.com/redlatch/redlatch/test/bench/server"
@@ -38,11 +37,10 @@ func Child() {
 	os.Exit(0)
 }
 
-// Run measures cells, and calls step before each batch with the planned time of
-// the one before it. It returns what was measured until ctx ended.
-func Run(ctx context.Context, cells []Cell, step func(done time.Duration, what string)) []*Result {
+// Run measures cells, and calls step before each batch. It returns what was
+// measured until ctx ended.
+func Run(ctx context.Context, cells []Cell, step func(what string)) []*Result {
 	var results []*Result
-	var planned time.Duration
 	for _, b := range Batches(cells) {
 		if ctx.Err() != nil {
 			break
@@ -51,11 +49,7 @@ func Run(ctx context.Context, cells []Cell, step func(done time.Duration, what s
 		if len(b) > 1 {
 			what = fmt.Sprintf("%s and %d more in turns", what, len(b)-1)
 		}
-		step(planned, what)
-		planned = 0
-		for _, c := range b {
-			planned += c.Duration()
-		}
+		step(what)
 		results = append(results, batch(ctx, b)...)
 	}
 	return results
@@ -65,7 +59,6 @@ func Run(ctx context.Context, cells []Cell, step func(done time.Duration, what s
 type entrant struct {
 	*Result
 	backend server.Backend
-	locker  *contender.Locker
 	team    *worker.Team
 	rounds  []round
 	err     error
@@ -74,18 +67,13 @@ type entrant struct {
 // round is what was measured in a time.
 type round struct {
 	length time.Duration
-	// done is what was done: pairs, acquisitions, seconds or seconds of waiters,
-	// of which the costs are.
+	// done is what was done: pairs, acquisitions or seconds, of which the costs are.
 	done    float64
 	history stats.History
 
 	server    server.Sample
 	clientCPU time.Duration
-	allocs    float64
 }
-
-// works are what one process does by itself in a round.
-var works = map[Work]func(*entrant, context.Context) error{Keep: (*entrant).keep, Extend: (*entrant).extend, Wait: (*entrant).wait, Once: (*entrant).once, Freeze: (*entrant).freeze}
 
 // batch measures cells together, on servers of their own.
 func batch(ctx context.Context, cells []Cell) []*Result {
@@ -115,9 +103,8 @@ func batch(ctx context.Context, cells []Cell) []*Result {
 		e.backend = backends[where]
 		defer e.close()
 	}
-	if do := works[cells[0].Work]; do != nil {
-		each(ctx, entrants, func(e *entrant) error { return e.open(ctx) })
-		inTurns(ctx, entrants, func(e *entrant) error { return do(e, ctx) })
+	if cells[0].Work == Keep {
+		each(ctx, entrants, func(e *entrant) error { return e.keep(ctx) })
 	} else {
 		contend(ctx, entrants)
 	}
@@ -150,20 +137,9 @@ func start(ctx context.Context, c Cell, guard bool) (server.Backend, error) {
 }
 
 func (e *entrant) close() {
-	if e.locker != nil {
-		e.locker.Close()
-	}
 	if e.team != nil {
 		e.team.Stop()
 	}
-}
-
-// open connects the entrant, and takes and releases a lock once.
-func (e *entrant) open(ctx context.Context) (err error) {
-	if e.locker, err = e.Open(ctx, e.backend.Addresses()); err == nil {
-		err = worker.Insist(ctx, e.locker, newName())
-	}
-	return err
 }
 
 // each does something with one entrant after the other.
@@ -181,35 +157,18 @@ func (e *entrant) counted(do func() error) (round, error) {
 	if e.team != nil {
 		cpu = e.team.CPU
 	}
-	var before, after runtime.MemStats
 	first, err := e.backend.Sample()
 	if err != nil {
 		return round{}, err
 	}
-	runtime.ReadMemStats(&before)
 	used, began := cpu(), time.Now()
 	if err := do(); err != nil {
 		return round{}, err
 	}
 	r := round{length: time.Since(began), clientCPU: cpu() - used}
-	runtime.ReadMemStats(&after)
-	r.allocs = float64(after.Mallocs - before.Mallocs)
-	if e.Work == Inside {
-		time.Sleep(late)
-	}
 	last, err := e.backend.Sample()
 	r.server = last.Sub(first)
 	return r, err
-}
-
-// sleep sleeps until a moment of the shared clock, or until ctx ends.
-func sleep(ctx context.Context, until int64) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(clock.Until(until)):
-		return nil
-	}
 }
 
 var names atomic.Int64
@@ -220,32 +179,30 @@ func newName() string { return fmt.Sprintf("bench/%06d", names.Add(1)) }
 // sum sums up the rounds. It returns an error if two contenders had the lock at
 // once.
 func (e *entrant) sum() error {
-	var done, sent, micros, handed, writes float64
+	var done, sent, handed, writes float64
 	var client, server time.Duration
-	var pairs, waits, holds, handOvers []time.Duration
-	shares, overlaps, first := make([]int, e.Count), 0, ""
+	var pairs, waits, handOvers []time.Duration
+	shares, overlaps := make([]int, e.Count), []exclusion.Fault(nil)
 	for _, r := range e.rounds {
 		h, seconds := r.history, r.length.Seconds()
 		over := h.HandOvers()
 		e.Rates = append(e.Rates, r.done/seconds)
 		e.HandOverRates = append(e.HandOverRates, float64(len(over))/seconds)
 		pairs, handOvers = append(pairs, h.Pairs()...), append(handOvers, over...)
-		waits, holds = append(waits, h.Waits()...), append(holds, h.Held()...)
+		waits = append(waits, h.Waits()...)
 		// A contender is served well if it is over all rounds.
 		for i, n := range h.Shares() {
 			shares[i] += n
 		}
-		if n, text := h.Overlaps(); n > 0 && !e.own() {
-			overlaps, first = overlaps+n, cmp.Or(first, text)
+		if !e.own() {
+			overlaps = append(overlaps, h.Overlaps()...)
 		}
 		done, handed = done+r.done, handed+float64(len(over))
-		sent, micros = sent+float64(e.Sent(r.server.Commands)), micros+float64(e.Sent(r.server.Micros))
+		sent += float64(e.Sent(r.server.Commands))
 		client, server = client+r.clientCPU, server+r.server.CPU
 		writes += float64(r.server.Writes)
-		e.Allocs += r.allocs
 	}
-	e.Pair, e.Wait = stats.Summarize(pairs), stats.Summarize(waits)
-	e.Hold, e.HandOver = stats.Summarize(holds), stats.Summarize(handOvers)
+	e.Pair, e.Wait, e.HandOver = stats.Summarize(pairs), stats.Summarize(waits), stats.Summarize(handOvers)
 	e.Jain = stats.Jain(shares)
 	for _, n := range shares {
 		if n == 0 {
@@ -253,15 +210,14 @@ func (e *entrant) sum() error {
 		}
 	}
 	if done > 0 {
-		e.Commands, e.Writes, e.Allocs = sent/done, writes/done, e.Allocs/done
+		e.Commands, e.Writes = sent/done, writes/done
 		e.ClientCPU, e.ServerCPU = time.Duration(float64(client)/done), time.Duration(float64(server)/done)
-		e.OnServer = time.Duration(1000 * micros / done)
 	}
 	if handed > 0 {
 		e.PerHandOver = sent / handed
 	}
-	if overlaps > 0 {
-		return fmt.Errorf("EXCLUSION BROKEN %d times; first: %s", overlaps, first)
+	if len(overlaps) > 0 {
+		return fmt.Errorf("EXCLUSION BROKEN %d times; first: %s", len(overlaps), overlaps[0].Text)
 	}
 	return nil
 }

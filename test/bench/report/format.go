@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -34,18 +32,10 @@ func Digits(f float64) string {
 	return fmt.Sprintf("%.2f", f)
 }
 
-// Count returns a number of things, with its thousands apart.
+// Count returns a number of things.
 func Count(f float64) string {
 	if f < 100 && f != math.Trunc(f) {
 		return Digits(f)
 	}
-	s := strconv.FormatFloat(f, 'f', 0, 64)
-	var b strings.Builder
-	for i, d := range s {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
+	return fmt.Sprintf("%.0f", f)
 }

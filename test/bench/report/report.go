@@ -1,5 +1,4 @@
-// Package report makes of results what people read: pages of tables, and a check
-// of the bounds.
+// Package report makes of results what people read: pages of tables.
 package report
 
 import (
@@ -17,15 +16,13 @@ import (
 type Page struct {
 	// Key names it on the command line. File is where the report of a whole run
 	// belongs, seen from this module; standard output if there is none.
-	Key, File   string
+	Key, File string
+	// Text is said before the tables, if it is not empty.
 	Title, Text string
 	// Programs are the servers whose versions matter, with their settings;
 	// Modules the libraries.
 	Programs [][2]string
 	Modules  []string
-	Bounds   []Bound
-	Charts   []Chart // if any, in Picture, beside the page
-	Picture  string
 	Tables   []Table
 	// End is what is said after the contenders' settings.
 	End string
@@ -36,13 +33,12 @@ type Page struct {
 type Table struct {
 	Heading, Text string
 	Situations    []measure.Situation
-	// Contenders are their keys, separated by spaces. Base is the one that the
-	// others are compared with.
-	Contenders, Base string
+	// Contenders are their keys, separated by spaces.
+	Contenders string
 	// Nodes defaults to 1 and 5. Contenders for another number are left out, but
 	// for etcd, which comes last.
 	Nodes []int
-	// Columns are figures, separated by spaces; see column.
+	// Columns are figures, separated by spaces; by name.
 	Columns string
 }
 
@@ -82,19 +78,14 @@ func (p Page) Cells() []measure.Cell {
 func (p Page) Markdown(m Machine, took time.Duration, results []*measure.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", p.Title)
-	fmt.Fprintf(&b, "Measured in one run of %s on one machine, clients and servers sharing its cores. %s\n\n| | |\n|---|---|\n", took.Round(time.Second), p.Text)
+	fmt.Fprintf(&b, "Measured in one run of %s on one machine, clients and servers sharing its cores.\n\n| | |\n|---|---|\n", took.Round(time.Second))
 	for _, line := range m {
 		fmt.Fprintf(&b, "| %s | %s |\n", line[0], line[1])
 	}
 	fmt.Fprintf(&b, "\nThe whole: `go run . %[1]s` in `test/bench/`. One cell, by the id in its row: `go run . -only ID %[1]s`.\n", p.Key)
-	if len(p.Bounds) > 0 {
-		b.WriteString("\n## Targets\n\nWhat redlatch must reach, and what it aims at, each beside the best peer in this run. Unless a row names an option, all options have their defaults: tokens, guard, order and the end of a lease before its deadline are on in every row.\n\n" +
-			p.BoundTable(results))
+	if p.Text != "" {
+		b.WriteString("\n" + p.Text)
 	}
-	if p.Picture != "" {
-		fmt.Fprintf(&b, "\n![The figures of some tables as bars](%s)\n", p.Picture)
-	}
-	failures(&b, results)
 	var all []*contender.Contender
 	for _, t := range p.Tables {
 		all = append(all, t.write(&b, results)...)
@@ -112,19 +103,14 @@ func (p Page) Markdown(m Machine, took time.Duration, results []*measure.Result)
 // write writes a table with a row for each result, if there are any, and returns
 // the contenders in it. A cell that failed says so instead of numbers.
 func (t Table) write(b *strings.Builder, results []*measure.Result) (seen []*contender.Contender) {
-	result := func(id string) *measure.Result {
-		if i := slices.IndexFunc(results, func(x *measure.Result) bool { return x.CellID() == id }); i >= 0 {
-			return results[i]
-		}
-		return nil
-	}
 	var head, rows strings.Builder
 	columns := strings.Fields(t.Columns)
 	for _, c := range t.Cells() {
-		x, base := result(c.CellID()), result(fmt.Sprintf("%s/%d/%s", c.ID, c.Nodes, t.Base))
-		if x == nil {
+		i := slices.IndexFunc(results, func(x *measure.Result) bool { return x.CellID() == c.CellID() })
+		if i < 0 {
 			continue
 		}
+		x := results[i]
 		seen = append(seen, c.Contender)
 		head.Reset()
 		name := c.Title
@@ -133,11 +119,17 @@ func (t Table) write(b *strings.Builder, results []*measure.Result) (seen []*con
 		}
 		fmt.Fprintf(&rows, "| %s | %d |", name, c.Nodes)
 		for i, name := range columns {
-			title, text := column(name, x, base)
-			if x.Failed != "" && i == 0 {
+			f, known := figures[name]
+			if !known {
+				panic("no figure " + name) // found by a test
+			}
+			text := "–"
+			if x.Failed == "" {
+				text = f.of(x)
+			} else if i == 0 {
 				text = "**FAILED**"
 			}
-			fmt.Fprintf(&head, " %s |", title)
+			fmt.Fprintf(&head, " %s |", f.head)
 			fmt.Fprintf(&rows, " %s |", text)
 		}
 		fmt.Fprintf(&rows, " `%s` |\n", c.CellID())
@@ -153,27 +145,4 @@ func (t Table) write(b *strings.Builder, results []*measure.Result) (seen []*con
 		fmt.Fprintf(b, "\n|  | servers |%s cell |\n|%s\n%s", head.String(), strings.Repeat("---|", len(columns)+3), rows.String())
 	}
 	return seen
-}
-
-// failures lists the cells that have no valid result, and those in which calls
-// failed.
-func failures(b *strings.Builder, results []*measure.Result) {
-	var list strings.Builder
-	for _, x := range results {
-		if x.Failed != "" {
-			fmt.Fprintf(&list, "- **`%s`: %s**\n", x.CellID(), line(x.Failed))
-		}
-		if x.Errors > 0 {
-			fmt.Fprintf(&list, "- `%s`: %d calls; the contender asked again, and its wait went on. The first: %s\n", x.CellID(), x.Errors, line(x.Error))
-		}
-	}
-	if list.Len() > 0 {
-		b.WriteString("\n## What failed\n\n" + list.String())
-	}
-}
-
-// line is the beginning of a text, in one line.
-func line(text string) string {
-	short := []rune(strings.Join(strings.Fields(text), " "))
-	return string(short[:min(len(short), 300)])
 }

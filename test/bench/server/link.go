@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -27,35 +26,14 @@ type Network struct {
 // LinkArgument has the program run links, in place of what it does otherwise.
 const LinkArgument = "run-links"
 
-// linked is servers behind links.
-type linked struct {
-	*Redis
-	process *process.Process
-	links   []string
-}
-
-// link starts links to the servers, in a process of their own.
-func link(r *Redis, n Network) (Backend, error) {
-	l := &linked{Redis: r}
+// link puts links before the servers, in a process of their own.
+func (r *Redis) link(n Network) (err error) {
 	n.Servers = r.Addresses()
 	self, err := os.Executable()
 	if err == nil {
-		l.process, err = process.Start(exec.Command(self, LinkArgument), n, &l.links)
+		r.links, err = process.Start(exec.Command(self, LinkArgument), n, &r.addresses)
 	}
-	if err != nil {
-		r.Stop()
-		return nil, fmt.Errorf("links: %w", err)
-	}
-	return l, nil
-}
-
-// Addresses returns host:port of each link.
-func (l *linked) Addresses() []string { return l.links }
-
-// Stop ends the links, and the servers.
-func (l *linked) Stop() {
-	l.process.Stop()
-	l.Redis.Stop()
+	return err
 }
 
 // RunLinks starts the links that it reads a Network of, writes their addresses,

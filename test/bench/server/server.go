@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/test/bench/clock"
+	"github.com/redlatch/redlatch/test/bench/process"
 )
 
 // Kind is what contenders keep their locks in.
@@ -50,10 +51,12 @@ func Start(ctx context.Context, k Kind, n int, network Network) (Backend, error)
 		return startMariaDB()
 	}
 	r, err := StartRedis(ctx, n)
-	if err != nil || network.Delay == 0 {
-		return r, err
+	if err == nil && network.Delay > 0 {
+		if err = r.link(network); err != nil {
+			r.Stop()
+		}
 	}
-	return link(r, network)
+	return r, err
 }
 
 // Sample is what the servers counted since they started, all together.
@@ -66,9 +69,8 @@ type Sample struct {
 	// CPU is what the servers used: at Begun and, with the reading, at At.
 	CPU, atEnd time.Duration
 	// Of Redis alone: how long commands took by the servers' own clocks, in µs,
-	// how often read(2) was called, and the memory that is in use, in bytes.
+	// and the memory that is in use, in bytes.
 	Micros map[string]int64
-	Reads  float64
 	Memory float64
 	// Writes is what a cluster has agreed on, each with its disks: requests that
 	// write, refused ones included.
@@ -78,12 +80,11 @@ type Sample struct {
 // Sub returns what was counted between an earlier sample and this one, without
 // the reading of either.
 func (s Sample) Sub(earlier Sample) Sample {
-	d := Sample{
+	return Sample{
 		Begun: earlier.At, At: s.Begun, CPU: s.CPU - earlier.atEnd,
 		Commands: less(s.Commands, earlier.Commands), Micros: less(s.Micros, earlier.Micros),
-		Reads: s.Reads - earlier.Reads, Memory: s.Memory - earlier.Memory, Writes: s.Writes - earlier.Writes,
+		Memory: s.Memory - earlier.Memory, Writes: s.Writes - earlier.Writes,
 	}
-	return d
 }
 
 func less(now, earlier map[string]int64) map[string]int64 {
@@ -118,9 +119,10 @@ func Version(program string) string {
 // Redis is a number of independent redis-server processes, which write nothing
 // to disk.
 type Redis struct {
-	dir     string
-	servers []*redisproc.Server
-	frozen  *redisproc.Server // nil if none is
+	dir       string
+	servers   []*redisproc.Server
+	links     *process.Process // nil for none
+	addresses []string
 }
 
 // StartRedis starts n servers and waits until each answers.
@@ -137,36 +139,14 @@ func StartRedis(ctx context.Context, n int) (*Redis, error) {
 		r.Stop()
 		return nil, fmt.Errorf("%w (make deps installs redis-server)", err)
 	}
+	for _, s := range r.servers {
+		r.addresses = append(r.addresses, s.Addr())
+	}
 	return r, nil
 }
 
-// Addresses returns host:port of each server.
-func (r *Redis) Addresses() []string {
-	var list []string
-	for _, s := range r.servers {
-		list = append(list, s.Addr())
-	}
-	return list
-}
-
-// Freeze stops the last server where it is.
-func (r *Redis) Freeze() error {
-	r.frozen = r.servers[len(r.servers)-1]
-	return r.frozen.Freeze()
-}
-
-// Thaw lets the frozen server go on, and waits until it answers.
-func (r *Redis) Thaw() error {
-	if r.frozen == nil {
-		return nil
-	}
-	err := r.frozen.Thaw()
-	if err == nil {
-		_, err = r.frozen.Ask("PING")
-	}
-	r.frozen = nil
-	return err
-}
+// Addresses returns host:port of each server, or of the link to it.
+func (r *Redis) Addresses() []string { return r.addresses }
 
 // sample reads the CPU time of processes, and the counters in between.
 func sample(pids []int, read func(*Sample) error) (Sample, error) {
@@ -182,7 +162,7 @@ func sample(pids []int, read func(*Sample) error) (Sample, error) {
 	return s, err
 }
 
-// Sample reads the counters of all servers; of a frozen one the CPU time alone.
+// Sample reads the counters of all servers.
 func (r *Redis) Sample() (Sample, error) {
 	var pids []int
 	for _, s := range r.servers {
@@ -190,9 +170,6 @@ func (r *Redis) Sample() (Sample, error) {
 	}
 	return sample(pids, func(sum *Sample) error {
 		for _, s := range r.servers {
-			if s == r.frozen {
-				continue
-			}
 			info, err := s.Ask("INFO", "all")
 			if err != nil {
 				return fmt.Errorf("statistics of %s: %w", s.Addr(), err)
@@ -209,10 +186,7 @@ func (r *Redis) Sample() (Sample, error) {
 // add adds a line of a server's statistics.
 func (s *Sample) add(name, value string) {
 	number, _ := strconv.ParseFloat(value, 64) // of most lines it is none
-	switch name {
-	case "total_reads_processed":
-		s.Reads += number
-	case "used_memory":
+	if name == "used_memory" {
 		s.Memory += number
 	}
 	// Those of commands are like cmdstat_client|setname:calls=3,usec=12,…
@@ -226,6 +200,9 @@ func (s *Sample) add(name, value string) {
 
 // Stop ends the servers and removes their folders.
 func (r *Redis) Stop() {
+	if r.links != nil {
+		r.links.Stop()
+	}
 	for _, s := range r.servers {
 		s.Kill()
 	}

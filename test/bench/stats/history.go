@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 )
 
 // Request is one contender's request for a lock and its time with it, in
@@ -72,11 +74,6 @@ func (h History) Pairs() []time.Duration {
 	return times(h.Requests, func(r Request) int64 { return r.Freed - r.Released + r.Acquired - r.Called }, func(r Request) bool { return r.Freed > 0 })
 }
 
-// Held returns how long the lock was held each time.
-func (h History) Held() []time.Duration {
-	return times(h.Requests, func(r Request) int64 { return r.Released - r.Acquired }, func(r Request) bool { return r.Got })
-}
-
 // HandOvers returns, for each acquisition by a contender since whose own last
 // release another one acquired the lock, the time from the release before it.
 // All other acquisitions are by contenders that took again what they had just
@@ -108,23 +105,14 @@ func (h History) Shares() []int {
 	return shares
 }
 
-// Overlaps returns how many holds began while the lock was held, and describes
-// the first of them. A hold lasts from the moment at which its
-// contender knew that it had the lock to the moment at which it asked to release
-// it: what the servers think is longer at both ends, so no delay of a message
-// looks like a fault. Holds that only touch do not overlap.
-func (h History) Overlaps() (count int, first string) {
-	var last Request // the hold that ends last, of those before
-	for _, x := range h.got() {
-		if x.Acquired < last.Released {
-			if count++; count == 1 {
-				first = fmt.Sprintf("contender %d had the lock for %v more when contender %d got it",
-					last.Contender, time.Duration(last.Released-x.Acquired), x.Contender)
-			}
-		}
-		if x.Released > last.Released {
-			last = x
-		}
+// Overlaps returns the holds that began while the lock was held. A hold lasts from the
+// moment at which its contender knew that it had the lock to the moment at which it
+// asked to release it: what the servers think is longer at both ends, so no delay of a
+// message looks like a fault.
+func (h History) Overlaps() []exclusion.Fault {
+	var leases []*exclusion.Lease
+	for _, r := range h.got() {
+		leases = append(leases, &exclusion.Lease{Who: fmt.Sprint("contender ", r.Contender), Asked: r.Called, Got: r.Acquired, Until: r.Released})
 	}
-	return count, first
+	return exclusion.Judge(leases)
 }

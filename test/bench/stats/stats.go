@@ -30,15 +30,6 @@ func Summarize(times []time.Duration) Summary {
 	return Summary{len(times), Quantile(times, 0.5), Quantile(times, 0.99), Quantile(times, 1)}
 }
 
-// Mean returns the mean of times in nanoseconds; of none it is 0.
-func Mean(times []time.Duration) float64 {
-	var sum time.Duration
-	for _, t := range times {
-		sum += t
-	}
-	return float64(sum) / float64(max(len(times), 1))
-}
-
 // Median returns the median of numbers; of none it is 0.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
@@ -49,18 +40,6 @@ func Median(values []float64) float64 {
 		return (s[n/2-1] + s[n/2]) / 2
 	}
 	return s[len(s)/2]
-}
-
-// Ratio returns the median of numbers as multiples of others, round by round:
-// what disturbs a round disturbs both. Of none it is 0.
-func Ratio(a, b []float64) float64 {
-	var times []float64
-	for i := range min(len(a), len(b)) {
-		if b[i] > 0 {
-			times = append(times, a[i]/b[i])
-		}
-	}
-	return Median(times)
 }
 
 // Jain returns Jain's fairness index of shares: 1 if all have the same, 1/n if

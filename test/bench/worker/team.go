@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"time"
@@ -11,22 +10,11 @@ import (
 
 	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/process"
-	"github.com/redlatch/redlatch/test/bench/stats"
 )
 
 // Team is a number of processes that follow the same orders.
 type Team struct {
 	members []*process.Process // nil for those that did not start
-
-	local    *crew // in place of processes
-	requests []stats.Request
-	done     chan Answer
-}
-
-// Local returns a team of goroutines of this process.
-func Local(c Config) (*Team, error) {
-	local, err := ready(c)
-	return &Team{local: local, done: make(chan Answer, 1)}, err
 }
 
 // startingAtOnce is how many processes start and connect at the same time. A
@@ -47,9 +35,7 @@ func Start(ctx context.Context, configs []Config) (*Team, error) {
 	for i := range configs {
 		g.Go(func() (err error) {
 			var ready Answer
-			if t.members[i], err = process.Start(exec.CommandContext(ctx, self, Argument), configs[i], &ready); err == nil && !ready.Ready {
-				err = fmt.Errorf("it answered %+v before it was ready", ready)
-			}
+			t.members[i], err = process.Start(exec.CommandContext(ctx, self, Argument), configs[i], &ready)
 			return err
 		})
 	}
@@ -66,13 +52,6 @@ const afterEnd = 40 * time.Second
 
 // Begin gives an order to all.
 func (t *Team) Begin(o Order) error {
-	if t.local != nil {
-		go func() {
-			var done Answer
-			t.requests, done = t.local.follow(o)
-			t.done <- done
-		}()
-	}
 	for _, m := range t.members {
 		if err := m.Encode(o); err != nil {
 			return m.Explain(err)
@@ -81,47 +60,31 @@ func (t *Team) Begin(o Order) error {
 	return nil
 }
 
-// Finish waits until all are done with an order. It returns their requests, and
-// how many calls failed.
-func (t *Team) Finish(o Order) (requests []stats.Request, done Answer, err error) {
-	if t.local != nil {
-		done = <-t.done
-		return t.requests, done, nil
-	}
+// Finish waits until all are done with an order. It returns what they did.
+func (t *Team) Finish(o Order) (done Answer, err error) {
 	defer time.AfterFunc(clock.Until(o.End)+afterEnd, func() { t.each((*process.Process).Kill) }).Stop()
 	// One after the other: what they write is kept until it is read, or they wait.
 	for _, m := range t.members {
-		for {
-			var a Answer
-			if err := m.Decode(&a); err != nil {
-				return nil, done, m.Explain(err)
-			}
-			if a.Done {
-				if done.Errors += a.Errors; done.Error == "" {
-					done.Error = a.Error
-				}
-				break
-			}
-			requests = append(requests, a.Request)
+		var a Answer
+		if err := m.Decode(&a); err != nil {
+			return done, m.Explain(err)
+		}
+		done.Requests = append(done.Requests, a.Requests...)
+		if done.Errors += a.Errors; done.Error == "" {
+			done.Error = a.Error
 		}
 	}
-	return requests, done, nil
+	return done, nil
 }
 
 // CPU returns what the processes used since they started.
 func (t *Team) CPU() (sum time.Duration) {
-	if t.local != nil {
-		return clock.OfSelf()
-	}
 	t.each(func(m *process.Process) { sum += m.CPU() })
 	return sum
 }
 
 // Stop ends the processes and waits until they have ended.
 func (t *Team) Stop() {
-	if t.local != nil && t.local.shared != nil {
-		t.local.shared.Close()
-	}
 	t.each((*process.Process).Kill)
 	t.each((*process.Process).Stop)
 }

@@ -4,17 +4,16 @@
 // A process follows orders over its standard input and output, a line of JSON
 // each: it reads a Config, connects, and answers that it is ready. It then reads
 // Orders. It asks for the lock from an order's start to its end, holds it,
-// releases it and asks again. At the end it writes its requests, an Answer each,
-// and a last one that says that it is done.
+// releases it and asks again. At the end it answers with its requests.
 package worker
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -51,12 +50,9 @@ type Order struct {
 	End   int64  `json:"end"`
 }
 
-// Answer is a line that a process writes: that it is ready, a request, or that
-// an order is done.
+// Answer is a line that a process writes: that it is ready, or what it did.
 type Answer struct {
-	Ready bool `json:"ready,omitempty"`
-	stats.Request
-	Done bool `json:"done,omitempty"`
+	Requests []stats.Request `json:"requests,omitempty"`
 	// Errors counts the calls that failed before the end; Error is the first.
 	Errors int    `json:"errors,omitempty"`
 	Error  string `json:"error,omitempty"`
@@ -64,8 +60,7 @@ type Answer struct {
 
 // Run is the life of a process.
 func Run(in io.Reader, out io.Writer) error {
-	orders, buffer := json.NewDecoder(in), bufio.NewWriter(out)
-	answers := json.NewEncoder(buffer)
+	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
 	var c Config
 	if err := orders.Decode(&c); err != nil {
 		return err
@@ -74,13 +69,8 @@ func Run(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("first lock of a contender: %w", err)
 	}
-	for lines := []Answer{{Ready: true}}; ; {
-		for _, line := range lines {
-			if err := answers.Encode(line); err != nil {
-				return err
-			}
-		}
-		if err := buffer.Flush(); err != nil {
+	for answer := (Answer{}); ; {
+		if err := answers.Encode(answer); err != nil {
 			return err
 		}
 		var o Order
@@ -89,12 +79,7 @@ func Run(in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		requests, done := crew.follow(o)
-		lines = lines[:0]
-		for _, r := range requests {
-			lines = append(lines, Answer{Request: r})
-		}
-		lines = append(lines, done)
+		answer = crew.follow(o)
 	}
 }
 
@@ -166,7 +151,8 @@ func Insist(ctx context.Context, l *contender.Locker, name string) error {
 }
 
 // follow follows an order with all contenders of the process.
-func (w *crew) follow(o Order) (requests []stats.Request, done Answer) {
+func (w *crew) follow(o Order) (done Answer) {
+	runtime.GC()
 	clock.Sleep(o.Start)
 	// Not a deadline: some contenders shorten their locks to it.
 	ctx, end := context.WithCancel(context.Background())
@@ -180,13 +166,13 @@ func (w *crew) follow(o Order) (requests []stats.Request, done Answer) {
 		all.Go(func() { failed[i] = w.contend(ctx, i, o) })
 	}
 	all.Wait()
-	done.Done = true
+	done.Requests = slices.Concat(w.histories...)
 	for _, err := range slices.Concat(failed...) {
 		if done.Errors++; done.Error == "" {
 			done.Error = err.Error()
 		}
 	}
-	return slices.Concat(w.histories...), done
+	return done
 }
 
 func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
@@ -222,31 +208,17 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
 	return errs
 }
 
-// hold has the lock once, and notes when. The request is passed by value: it
-// would be an allocation otherwise.
+// hold has the lock once, and notes when.
 func (w *crew) hold(ctx context.Context, l *contender.Locker, name string, r stats.Request) (stats.Request, error) {
-	if l.Do != nil {
-		return w.do(ctx, l, name, r)
-	}
 	release, err := l.Lock(ctx, name)
 	if err != nil {
 		return r, fmt.Errorf("lock: %w", err)
 	}
-	w.held(&r)
+	r.Got, r.Acquired = true, clock.Now()
+	time.Sleep(w.Held)
+	r.Released = clock.Now()
 	if err := release(context.Background()); err != nil {
 		return r, fmt.Errorf("release: %w", err)
 	}
 	return r, nil
-}
-
-// do is hold for a client that does it in one call.
-func (w *crew) do(ctx context.Context, l *contender.Locker, name string, r stats.Request) (stats.Request, error) {
-	err := l.Do(ctx, name, func() { w.held(&r) })
-	return r, err
-}
-
-func (w *crew) held(r *stats.Request) {
-	r.Got, r.Acquired = true, clock.Now()
-	time.Sleep(w.Held)
-	r.Released = clock.Now()
 }

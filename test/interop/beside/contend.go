@@ -144,12 +144,10 @@ type Contest struct {
 	TTL   time.Duration
 	Kinds []string // of which each acquisition takes one; none for the whole lock
 	Long  bool     // sometimes a lock is held for so long that it must be extended
-	// It ends after For, when each side has had the lock so many Turns and Enough,
-	// if there is one, reports so; after Limit in any case. It also ends with the
-	// first fault.
+	// It ends after For, when each side has had the lock so many Turns or a rule is
+	// broken; after Limit in any case.
 	For, Limit time.Duration
 	Turns      int
-	Enough     func() bool
 }
 
 // Play has both sides contend, and returns the answers that were errors.
@@ -178,15 +176,14 @@ func (c *Contest) Play() []string {
 
 func (c *Contest) over(began time.Time) bool {
 	gone := time.Since(began)
-	if gone > c.Limit || len(c.Judge.Faults()) > 0 {
-		return true
+	if gone <= c.For {
+		return false
 	}
+	enough := true
 	for side := range c.Sides {
-		if c.Judge.Turns(side) < c.Turns {
-			return false
-		}
+		enough = enough && c.Judge.Turns(side) >= c.Turns
 	}
-	return gone > c.For && (c.Enough == nil || c.Enough())
+	return enough || gone > c.Limit || len(c.Judge.Faults()) > 0
 }
 
 // turn has a contender take the lock and release it. It returns an answer that is

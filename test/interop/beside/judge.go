@@ -17,76 +17,70 @@ package beside
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
 )
 
-// Judge decides without a clock. A hold begins when the answer of an acquisition
-// was read, and ends before the holder is asked whether the lock is valid. If it
-// says so, it relied on the lock for all of that time. A hold that is not valid
-// shows nothing: its holder was delayed, and knew it.
+// Judge notes who had a lock, and has package exclusion judge that. A hold begins when
+// the answer of an acquisition was read, and ends before the holder is asked whether
+// the lock is valid. If it says so, it relied on the lock for all of that time. A hold
+// that is not valid shows nothing: its holder was delayed, and knew it.
 type Judge struct {
 	// NoFences has the judge not look at the fences: servers may lose theirs.
 	NoFences bool
 
 	servers []*servertest.Server
 	name    string
+	start   time.Time
 
 	mu     sync.Mutex
-	moves  int // counts what happens, for the order of holds
-	open   map[*Hold]bool
 	valid  []*Hold // those that were valid until their end
 	faults []string
 }
 
 // Hold is a time in which a process had the lock.
 type Hold struct {
-	Side, Kind     string
-	Token          uint64
-	Slot           int
-	began, entered int     // when the acquisition was ordered, and when it was answered
-	beside         []*Hold // those that were open when it was answered
-	fault          string  // counts if the hold is valid
+	exclusion.Lease
+	fault string // counts if the hold is valid
 }
 
 // NewJudge returns a judge of the lock with a name, on servers.
 func NewJudge(name string, servers []*servertest.Server) *Judge {
-	return &Judge{servers: servers, name: name, open: map[*Hold]bool{}}
+	return &Judge{servers: servers, name: name, start: time.Now()}
 }
+
+func (j *Judge) now() int64 { return int64(time.Since(j.start)) }
 
 // Begin notes that a side is about to ask.
 func (j *Judge) Begin(side, kind string) *Hold {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.moves++
-	return &Hold{Side: side, Kind: kind, began: j.moves}
+	h := &Hold{Lease: exclusion.Lease{Who: side, Asked: j.now()}}
+	if kind == "r" {
+		h.Mode = node.Shared
+	} else if kind != "" {
+		h.Mode = node.Slotted
+		fmt.Sscanf(kind, "s%d", &h.Slots)
+	}
+	return h
 }
 
 // Enter notes that it was granted the lock, and looks for the token in the fence
 // of the servers.
 func (j *Judge) Enter(h *Hold, token uint64, slot int) {
-	j.mu.Lock()
-	j.moves++
-	h.Token, h.Slot, h.entered = token, slot, j.moves
-	h.beside = slices.Collect(maps.Keys(j.open))
-	j.open[h] = true
-	j.mu.Unlock()
+	h.Token, h.Slot, h.Got = token, uint8(slot), j.now()
 	if !j.NoFences {
 		h.fault = j.fences(h)
 	}
 }
 
 // Leave notes that the hold is over; Settle whether it was valid until then.
-func (j *Judge) Leave(h *Hold) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.open, h)
-}
+func (j *Judge) Leave(h *Hold) { h.Until = j.now() }
 
 // Settle notes whether the lease was valid when Leave was called.
 func (j *Judge) Settle(h *Hold, valid bool) {
@@ -98,38 +92,7 @@ func (j *Judge) Settle(h *Hold, valid bool) {
 	if h.fault != "" {
 		j.faults = append(j.faults, h.fault)
 	}
-	for _, other := range j.valid {
-		first, second := other, h
-		if h.entered < other.entered {
-			first, second = h, other
-		}
-		if slices.Contains(second.beside, first) && conflict(first, second) {
-			j.faults = append(j.faults, fmt.Sprintf("two had the lock: %s, and then %s", first, second))
-		}
-		if grows(first, second) && second.Token <= first.Token {
-			j.faults = append(j.faults, fmt.Sprintf("the token did not grow: %s had the lock, and then %s", first, second))
-		}
-	}
 	j.valid = append(j.valid, h)
-}
-
-func (h *Hold) String() string {
-	text := fmt.Sprintf("%s with token %d", h.Side, h.Token)
-	if h.Kind != "" {
-		text += fmt.Sprintf(" as %s in slot %d", h.Kind, h.Slot)
-	}
-	return text
-}
-
-// conflict reports whether two holds may not be valid together.
-func conflict(a, b *Hold) bool {
-	switch {
-	case a.Kind != b.Kind || a.Kind == "":
-		return true
-	case a.Kind == "r":
-		return false
-	}
-	return a.Slot == b.Slot
 }
 
 // fences reports if fewer than a quorum of the servers have the token, or a
@@ -150,7 +113,7 @@ func (j *Judge) fences(h *Hold) string {
 	if n > len(j.servers)/2 {
 		return ""
 	}
-	return fmt.Sprintf("%s has the lock with token %d, and the fences are %s", h.Side, h.Token, strings.Join(found, ", "))
+	return fmt.Sprintf("%s has the lock with token %d, and the fences are %s", h.Who, h.Token, strings.Join(found, ", "))
 }
 
 // Turns returns how many valid holds a side had.
@@ -159,7 +122,7 @@ func (j *Judge) Turns(side string) int {
 	defer j.mu.Unlock()
 	n := 0
 	for _, h := range j.valid {
-		if h.Side == side {
+		if h.Who == side {
 			n++
 		}
 	}
@@ -170,16 +133,13 @@ func (j *Judge) Turns(side string) int {
 func (j *Judge) Faults() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.faults)
-}
-
-// grows reports whether the token of the second of two holds must be higher.
-// Holds that do not exclude each other may have been granted in another order
-// than they were answered; so the second must have begun after the first was. Those
-// of a foreign client have no token.
-func grows(first, second *Hold) bool {
-	if first.Kind == "r" && second.Kind == "r" || first.Token == 0 || second.Token == 0 {
-		return false
+	var leases []*exclusion.Lease
+	for _, h := range j.valid {
+		leases = append(leases, &h.Lease)
 	}
-	return conflict(first, second) || second.began > first.entered
+	faults := slices.Clone(j.faults)
+	for _, f := range exclusion.Judge(leases) {
+		faults = append(faults, string(f.Rule)+": "+f.Text)
+	}
+	return faults
 }

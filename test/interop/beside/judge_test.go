@@ -24,18 +24,18 @@ func TestJudgeFindsWhatMustNotBe(t *testing.T) {
 		want   string // in the one fault; empty for none
 	}{
 		"one after the other":            {holds: []hold{{token: 1}, {token: 2}}},
-		"two at once":                    {holds: []hold{{token: 1}, {token: 2}}, beside: true, want: "two had the lock"},
+		"two at once":                    {holds: []hold{{token: 1}, {token: 2}}, beside: true, want: "overlap"},
 		"the first was lost":             {holds: []hold{{token: 1, lost: true}, {token: 2}}, beside: true},
 		"the second was lost":            {holds: []hold{{token: 1}, {token: 2, lost: true}}, beside: true},
-		"a token that falls":             {holds: []hold{{token: 2}, {token: 1}}, want: "did not grow"},
-		"a token twice":                  {holds: []hold{{token: 2}, {token: 2}}, want: "did not grow"},
+		"a token that falls":             {holds: []hold{{token: 2}, {token: 1}}, want: "token order"},
+		"a token twice":                  {holds: []hold{{token: 2}, {token: 2}}, want: "token order"},
 		"two readers":                    {holds: []hold{{kind: "r", token: 2}, {kind: "r", token: 1}}, beside: true},
-		"reader and writer":              {holds: []hold{{kind: "r", token: 1}, {token: 2}}, beside: true, want: "two had the lock"},
-		"a writer below a reader":        {holds: []hold{{kind: "r", token: 2}, {token: 1}}, want: "did not grow"},
+		"reader and writer":              {holds: []hold{{kind: "r", token: 1}, {token: 2}}, beside: true, want: "overlap"},
+		"a writer below a reader":        {holds: []hold{{kind: "r", token: 2}, {token: 1}}, want: "token order"},
 		"two slots":                      {holds: []hold{{"s2", 0, 1, false}, {"s2", 1, 2, false}}, beside: true},
-		"one slot twice":                 {holds: []hold{{"s2", 1, 1, false}, {"s2", 1, 2, false}}, beside: true, want: "two had the lock"},
-		"slots of other numbers":         {holds: []hold{{"s2", 0, 1, false}, {"s3", 1, 2, false}}, beside: true, want: "two had the lock"},
-		"a slot below another, later":    {holds: []hold{{"s2", 0, 2, false}, {"s2", 1, 1, false}}, want: "did not grow"},
+		"one slot twice":                 {holds: []hold{{"s2", 1, 1, false}, {"s2", 1, 2, false}}, beside: true, want: "overlap"},
+		"slots of other numbers":         {holds: []hold{{"s2", 0, 1, false}, {"s3", 1, 2, false}}, beside: true, want: "overlap"},
+		"a slot below another, later":    {holds: []hold{{"s2", 0, 2, false}, {"s2", 1, 1, false}}, want: "token order"},
 		"a slot below another, together": {holds: []hold{{"s2", 0, 2, false}, {"s2", 1, 1, false}}, beside: true},
 	} {
 		j := beside.NewJudge("n", nil)

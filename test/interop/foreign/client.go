@@ -13,11 +13,8 @@ import (
 // Client is a foreign client.
 type Client struct {
 	Name string
-	// Source is where it comes from: Go, npm, PyPI, Maven, Debian; or replay
-	// for one that is represented only by its published format.
+	// Source is where it comes from: Go, npm, PyPI, Maven, Debian.
 	Source string
-	// Reason says, for a replay, why it is not the client itself.
-	Reason string
 	// Prefix is what the client puts before a name, and so redlatch's
 	// Options.Prefix if both are to use the same key.
 	Prefix string
@@ -27,12 +24,6 @@ type Client struct {
 	Five bool
 	// Renews is set if it extends by itself, and has no call for that.
 	Renews bool
-	// Slow is set if its failed attempts leave keys on several servers: these
-	// refuse its next attempts, so that the scenarios take long there.
-	Slow bool
-	// Breaches are the scenarios in which it is known to break a rule. A run
-	// fails if it finds another breach, or does not find one of these.
-	Breaches []string
 
 	open    opener   // a driver in Go
 	command []string // a driver in another language

@@ -4,24 +4,17 @@ import (
 	"path/filepath"
 
 	"github.com/redlatch/redlatch/test/interop/drive"
-	"github.com/redlatch/redlatch/test/interop/replay"
 )
 
-// InProcess are the clients that need nothing but this program: those in Go,
-// and the replays.
+// InProcess are the clients that need nothing but this program: those in Go.
 func InProcess() []*Client {
-	list := []*Client{
+	return []*Client{
 		{Name: "redsync", Source: "Go", Five: true,
 			open: func(a []string) (string, drive.Lock) { return drive.Redsync(a) }},
 		{Name: "redsync, WithSetNXOnExtend", Source: "Go", Five: true, open: drive.RedsyncSetNX},
 		{Name: "bsm/redislock", Source: "Go", open: drive.Redislock},
 		{Name: "rueidislock", Source: "Go", Prefix: "rueidislock:0:", Setting: "needs `KeyMajority: 1`", Renews: true, open: drive.Rueidislock},
 	}
-	for _, f := range replay.Formats() {
-		list = append(list, &Client{Name: f.Name, Source: "replay", Reason: f.Reason(),
-			Prefix: f.Prefix, Five: !f.Single, Slow: f.Leaves, Breaches: f.Breaches, open: f.Open})
-	}
-	return list
 }
 
 // Installed are the clients that make interop installs into .deps.

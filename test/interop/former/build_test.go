@@ -25,9 +25,8 @@ var must = check.Must
 
 const (
 	ttl = 2 * time.Second
-	// Cluster parameters with a quarantine of a little over four seconds.
+	// The quarantine is a little over four seconds.
 	maxTTL = 4 * time.Second
-	window = time.Second
 	// patience limits what takes a moment, on a busy machine.
 	patience = 40 * time.Second
 )
@@ -123,7 +122,7 @@ func (b *both) start(side string, flags ...string) *beside.Player {
 	b.t.Helper()
 	argv := append([]string{b.program[side], "-label", strings.ReplaceAll(side, " ", "-"),
 		"-nodes", strings.Join(servertest.Addresses(b.servers), ","),
-		"-max-ttl", maxTTL.String(), "-window", window.String()}, flags...)
+		"-max-ttl", maxTTL.String()}, flags...)
 	p, err := foreign.Run(side, argv)
 	must(b.t, err)
 	b.t.Cleanup(p.Kill)

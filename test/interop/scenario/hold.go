@@ -11,7 +11,6 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/node"
 )
 
 // excludes: the foreign client holds, and redlatch is refused with an error
@@ -29,12 +28,7 @@ func excludes(s *Stage) Cell {
 	case h.Kind != redlatch.KindPlain:
 		s.weMust(false, "takes it for a %s", h.Kind)
 	}
-	if key.left < 0 {
-		s.weMust(h.Left == node.NoExpiry, "says %v of a key with no expiry", h.Left)
-		remark = "with no expiry"
-	} else {
-		s.weMust(h.Left > 0 && h.Left <= key.left+time.Second, "says that it has %v left, the server %v", h.Left, key.left)
-	}
+	s.weMust(h.Left > 0 && h.Left <= key.left+time.Second, "says that it has %v left, the server %v", h.Left, key.left)
 	s.it.Release()
 	return yes(remark)
 }

@@ -5,11 +5,9 @@ package scenario
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/poll"
 
 	"github.com/redlatch/redlatch/test/interop/foreign"
@@ -23,9 +21,6 @@ func death(s *Stage) Cell {
 	defer victim.Kill()
 	before := s.take(victim, short)
 	victim.Kill()
-	if first(before).left < 0 {
-		return s.forEver()
-	}
 	lease := s.ours(redlatch.LockOptions{TTL: long})
 	had, alive := time.Now(), 0
 	for _, x := range before {
@@ -38,26 +33,10 @@ func death(s *Stage) Cell {
 	return yes()
 }
 
-// forEver is a dead holder whose key does not expire: redlatch reports that,
-// does not wait for an expiry that never comes, and offers a way out.
-func (s *Stage) forEver() Cell {
-	_, err := s.locks.Lock(s.ctx, s.name, &redlatch.LockOptions{TTL: long, Wait: 2 * short})
-	s.weMust(errors.Is(err, redlatch.ErrHeld), "waits for a key with no expiry and says %v", err)
-	s.weMust(strings.Contains(err.Error(), "no expiry"), "does not say that it has no expiry: %v", err)
-	_, err = admin.New(s.other).Break(s.ctx, s.name, &admin.BreakOptions{Foreign: true})
-	s.weMust(err == nil, "cannot break it: %v", err)
-	s.free(s.ours(redlatch.LockOptions{TTL: long}))
-	return Cell{Remark, "stays for ever: its key has no expiry. redlatch says so, and `redlatch break` frees it"}
-}
-
 // outlived has the foreign client hold the lock and freezes it, with its
-// timers, until redlatch has the lock. It returns nil if its key never expires.
+// timers, until redlatch has the lock.
 func (s *Stage) outlived() *redlatch.Lease {
-	before := s.take(s.it, short)
-	if first(before).left < 0 {
-		s.it.Release()
-		return nil
-	}
+	s.take(s.it, short)
 	s.it.Freeze()
 	lease := s.ours(redlatch.LockOptions{TTL: long})
 	s.it.Thaw()
@@ -68,9 +47,6 @@ func (s *Stage) outlived() *redlatch.Lease {
 // ours.
 func lateRelease(s *Stage) Cell {
 	lease := s.outlived()
-	if lease == nil {
-		return Cell{None, "– (never runs out)"}
-	}
 	if s.client.Renews {
 		time.Sleep(short / 2) // its own timers, which were frozen, fire first
 	}
@@ -80,10 +56,7 @@ func lateRelease(s *Stage) Cell {
 		s.must(false, "%s, though it was redlatch's. %s", harm, s.stolen(lease, harm))
 	}
 	s.free(lease)
-	switch {
-	case s.client.Source == "replay":
-		return Cell{Holds, "harmless"} // the result for its caller is not on the wire
-	case a.OK():
+	if a.OK() {
 		return Cell{Holds, "harmless, not reported"}
 	}
 	return Cell{Holds, "harmless, reported"}
@@ -93,9 +66,6 @@ func lateRelease(s *Stage) Cell {
 // ours, and one that nobody holds.
 func lateExtension(s *Stage) Cell {
 	lease := s.outlived()
-	if lease == nil {
-		return Cell{None, "– (never runs out)"}
-	}
 	before := s.look()
 	extend := func() foreign.Answer {
 		if !s.client.Renews {

@@ -36,17 +36,13 @@ func report(t *testing.T, rows []*scenario.Row, check func(t *testing.T, r *scen
 }
 
 // TestForeignClientsAndRedlatchExcludeEachOther plays every scenario with the
-// clients that need nothing but this program. A client that is known to break a
-// rule must be found to do so; redlatch breaks none.
+// clients that need nothing but this program.
 func TestForeignClientsAndRedlatchExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	var parts []scenario.Part
 	for _, c := range foreign.InProcess() {
-		// If a replay can do both, make interop plays both.
-		if c.Source != "replay" || !c.Five || c.Slow {
-			parts = append(parts, scenario.Part{Client: c, Nodes: 1})
-		}
-		if c.Five && !c.Slow {
+		parts = append(parts, scenario.Part{Client: c, Nodes: 1})
+		if c.Five {
 			parts = append(parts, scenario.Part{Client: c, Nodes: 5})
 		}
 	}

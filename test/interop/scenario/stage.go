@@ -220,6 +220,7 @@ func (s *Stage) take(p *foreign.Process, ttl time.Duration) []state {
 	s.must(poll.Holds(soon, func() bool { a = p.Acquire(s.name, ttl); return a.OK() }), "does not get a free lock: %s", a)
 	states := s.look()
 	s.must(there(states) >= s.quorum(), "says that it has the lock, and its key is on %d of %d servers", there(states), len(states))
+	s.must(first(states).left > 0, "has a key with no expiry")
 	return states
 }
 

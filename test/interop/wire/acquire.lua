@@ -29,5 +29,5 @@ if free and t < now - window then return reply('behind', fence) end
 if t > now + window and (fence == '' or t > fence + 1000) then return reply('ahead', fence) end
 
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
+redis.call('SET', KEYS[2], token, 'PX', math.max(ARGV[4], redis.call('PTTL', KEYS[2])))
 return reply('granted', token)

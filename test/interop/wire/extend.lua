@@ -7,6 +7,6 @@ if marker then
   local list, ttl, replicas = string.match(marker, '^3 %x+ %d+ (%x+) (%d+) %d+ %d+ (%d+) ')
   if list ~= ARGV[4] or replicas ~= '0' or tonumber(ARGV[2]) > ttl + 1 then return 'config' end
 end
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
+redis.call('PEXPIRE', KEYS[2], math.max(ARGV[3], redis.call('PTTL', KEYS[2])))
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 'granted'

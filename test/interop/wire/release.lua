@@ -15,7 +15,7 @@ if fence < token and (t <= now + ARGV[4] or fence ~= '' and t <= fence + 1000) t
     local own = #stored > 20 and string.sub(stored, 22, 41) or fence
     text = token .. ' ' .. (own ~= '' and own or '00000000000000000000')
   end
-  redis.call('SET', KEYS[2], text, 'PX', ARGV[3])
+  redis.call('SET', KEYS[2], text, 'PX', math.max(ARGV[3], redis.call('PTTL', KEYS[2])))
 end
 if holder ~= ARGV[1] then return 'lost' end
 redis.call('DEL', KEYS[1])

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 
 	"github.com/redlatch/redlatch/internal/test/check"
@@ -139,10 +140,10 @@ func TestMinimalClientAndRedlatchExcludeEachOther(t *testing.T) {
 func TestContestFindsMinimalClientsThatBreakARule(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, old, new, want string }{
-		"takes what is held": {"acquire.lua", "then return reply('held') end", "then end", "two had the lock"},
-		"leaves the fence":   {"acquire.lua", "redis.call('SET', KEYS[2], token, 'PX', ARGV[4])", "", "the fences are"},
+		"takes what is held": {"acquire.lua", "then return reply('held') end", "then end", "overlap"},
+		"leaves the fence":   {"acquire.lua", "redis.call('SET', KEYS[2], token, 'PX', math.max(ARGV[4], redis.call('PTTL', KEYS[2])))", "", "the fences are"},
 		"has another fence":  {"minimal.py", "redlatch:1:fence:", "redlatch:2:fence:", "the fences are"},
-		"has another lock":   {"minimal.py", "return [self.key, fence]", "return ['2:' + self.key, fence]", "two had the lock|the token did not grow"}, // it ends with the first
+		"has another lock":   {"minimal.py", "return [self.key, fence]", "return ['2:' + self.key, fence]", "overlap|token order"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +157,7 @@ func TestContestFindsMinimalClientsThatBreakARule(t *testing.T) {
 				t.Fatalf("%s has %d places that read %s", c.file, n, c.old)
 			}
 			must(t, os.WriteFile(file, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
-			faults := contest(t, dir, 1, time.Minute).Faults()
+			faults := contest(t, dir, 1, 3*time.Second).Faults()
 			if !slices.ContainsFunc(faults, func(f string) bool { return regexp.MustCompile(c.want).MatchString(f) }) {
 				t.Errorf("it is not found that %s; found is %q", c.want, faults)
 			}
@@ -187,7 +188,7 @@ func TestMinimalClientKeepsToTheMarker(t *testing.T) {
 	q := redlatch(t, three)
 	cycle(t, q, "n")
 	if before, after := cycle(t, p, "n"), cycle(t, q, "n"); after <= before {
-		t.Errorf("token %d after %d", after, before)
+		exclusion.Never(t, "token %d after %d", after, before)
 	}
 	refused(python(t, ".", []*servertest.Server{servers[0], servers[1], servers[3]}), "1000", "config")
 	refused(p, "5000", "config") // a time to live above the marker's

@@ -108,7 +108,7 @@ func (s *story) deadServers() {
 	c.answer()
 
 	s.crash(2)
-	d := s.client(order{Name: "D", Amount: 10, Tries: 1})
+	d := s.client(order{Name: "D", Amount: 10, Once: true})
 	e = s.expect(d, outage, written)
 	if e.What == outage {
 		s.promise(true, "D", "gets no lock: %d of %d servers are needed, and %d are left", e.Need, len(s.nodes), s.running())

@@ -23,7 +23,7 @@ type order struct {
 	Times   int  // how often
 	Looks   bool // it says who holds the lock, before it waits
 	Pauses  bool // it says what it is about to write, before it writes
-	Tries   int  // how often it asks for the lock; 0 for no limit
+	Once    bool // it asks for the lock once
 }
 
 // nodeTimeout is long, for busy machines. A node that is dead refuses at once.
@@ -40,13 +40,17 @@ func runClient(o order, say func(event) error) error {
 		return err
 	}
 	defer locks.Close()
+	var opts redlatch.LockOptions
+	if o.Once {
+		opts.Wait = redlatch.NoWait
+	}
 	for range o.Times {
 		if o.Looks {
 			if err := lookAt(locks, say); err != nil {
 				return err
 			}
 		}
-		err := locks.Do(context.Background(), lockName, &redlatch.LockOptions{Tries: o.Tries}, func(_ context.Context, lease *redlatch.Lease) error {
+		err := locks.Do(context.Background(), lockName, &opts, func(_ context.Context, lease *redlatch.Lease) error {
 			return o.add(lease, answering(locks), say)
 		})
 		if err := say(ending(err)); err != nil {

@@ -23,6 +23,10 @@ e.fence, e.whole, e.floor = string.sub(stored, 1, 20), string.sub(stored, 22, 41
 if e.whole == '' then e.whole = e.fence == '' and noToken or e.fence end
 if e.floor == '' then e.floor = e.fence == '' and noToken or e.fence end
 
+-- fenceLife() is how long the fence lives from now on, ms: for the retention, or
+-- longer if an earlier request had a longer one.
+local function fenceLife() return math.max(e.retention, redis.call('PTTL', e.fenceKey)) end
+
 -- writeFence(expiry…) stores the fence.
 local function writeFence(...)
   local whole = e.taken == '' and not e.foreign and e.whole

@@ -2,20 +2,20 @@
 
 -- read(marker) takes it apart; nil if there is none, or in another version.
 local function read(marker)
-  local id, epoch, config, membership, ttl, window, quarantine, replicas, lag, trusted, reason, generation, epochs, nodes =
-    string.match(marker or '', '^3 (%x+) (%d+) ((%x+) (%d+) (%d+) (%d+) (%d+) (%d+)) (%d+) (%a+) (%d+) ([%x:,-]+) (.*)$')
+  local id, epoch, config, membership, ttl, window, quarantine, replicas, lag, trusted, reason, generation, lineage, epochs, role, from, lasts, nodes =
+    string.match(marker or '', '^3 (%x+) (%d+) ((%x+) (%d+) (%d+) (%d+) (%d+) (%d+)) (%d+) (%a+) (%d+) (%x+) ([%x:,-]+) (%a+) ([^ ]+) (%d+) (.*)$')
   if not id then return nil end
   return {
     id = id, epoch = tonumber(epoch), config = config, membership = membership, ttl = ttl, window = window,
     quarantine = tonumber(quarantine), replicas = replicas, lag = lag, trusted = tonumber(trusted),
-    reason = reason, generation = tonumber(generation), epochs = epochs, nodes = nodes,
+    reason = reason, generation = tonumber(generation), lineage = lineage, epochs = epochs, role = role, from = from, lasts = tonumber(lasts), nodes = nodes,
   }
 end
 
 -- written(m) puts it together.
 local function written(m)
-  return string.format('3 %s %08.0f %s %016.0f %s %.0f %s %s',
-    m.id, m.epoch, m.config, m.trusted, m.reason, m.generation, m.epochs, m.nodes)
+  return string.format('3 %s %08.0f %s %016.0f %s %.0f %s %s %s %s %.0f %s',
+    m.id, m.epoch, m.config, m.trusted, m.reason, m.generation, m.lineage, m.epochs, m.role, m.from, m.lasts, m.nodes)
 end
 
 -- replaced(standing, expected) reports whether the client knows of a later
@@ -31,10 +31,10 @@ end
 
 -- setBack(standing, left) reports whether the clock was set back since the marker
 -- was written, if the quarantine lasts another left µs: then a whole quarantine
--- from now is enough. But after a membership change it goes by the parameters of
--- the former membership, which may be longer.
+-- from now is enough. After a membership change that may be longer than the
+-- marker's parameters require.
 local function setBack(standing, left)
-  return left > standing.quarantine * 1000 and standing.reason ~= 'membership'
+  return left > math.max(standing.lasts, standing.quarantine) * 1000
 end
 
 -- online(info, lag) returns how many replicas are online and were heard from

@@ -1,12 +1,18 @@
 -- The marker, by which a server knows that it has forgotten nothing. This
 -- is its format; marker.lua and store/redis/marker.go read and write it.
 --
---   3 REPLICATION-ID EPOCH MEMBERSHIP MAXTTL WINDOW QUARANTINE REPLICAS LAG TRUSTED-FROM REASON GENERATION EPOCHS NODES
+--   3 REPLICATION-ID EPOCH MEMBERSHIP MAXTTL WINDOW QUARANTINE REPLICAS LAG TRUSTED-FROM REASON GENERATION LINEAGE EPOCHS ROLE FROM LASTS NODES
 --
 -- with times in ms, µs, ms, ms and µs; REPLICAS is how many must be online, 0
 -- for none. Each marking raises EPOCH, and each membership change GENERATION.
--- EPOCHS is what is known of the epochs of the other nodes: KEY:EPOCH with
--- commas between them, or -. MEMBERSHIP to LAG is the config, on which all clients
+-- LINEAGE is drawn for a server without a marker, and copied with its data: 8
+-- hexadecimal digits. EPOCHS is the least EPOCH that each lineage must have, as far as
+-- is known: LINEAGE:EPOCH with commas between them, or -; the lineage 0 stands for
+-- all that are not there. ROLE is member or told: the server was removed by the
+-- change to this membership, and only reports it. FROM is the membership as text,
+-- with tabs for its spaces, of which the server was a member before the last change
+-- barred it; - for none. LASTS is how long the quarantine was when the marker was
+-- written, in ms. MEMBERSHIP to LAG is the config, on which all clients
 -- of a membership agree. MAXTTL is rounded down, and the TTL of a request up: it
 -- may be 1 ms above MAXTTL. A master's replication id changes whenever it starts and whenever it is
 -- promoted, so a marker with another id was written before this server may have

@@ -6,7 +6,7 @@ if fit and from <= now and text == value and not turn and stored < token and tok
   if tonumber(token) >= now - window and tonumber(last) <= now + window then
     local both = last .. ' ' .. token
     call('PEXPIRE', lock, ttl) -- the first write, also on a full server
-    call('SET', fenceKey, both, 'PX', retention)
+    call('SET', fenceKey, both, 'PX', math.max(retention, call('PTTL', fenceKey)))
     return {'granted', '', '0', both, time[1], time[2], '0', ''}
   end
 end

@@ -6,7 +6,7 @@ local function raise(both)
   if e.token == '' then return end
   if e.fence < e.token then e.fence = e.token end
   if both and e.floor < e.token then e.floor = e.token end
-  writeFence('PX', e.retention)
+  writeFence('PX', fenceLife())
 end
 
 -- grant(slot) gives us the lock, or a share of it, and raises the fence.

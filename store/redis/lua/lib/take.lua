@@ -7,7 +7,7 @@ if fit and from <= now and not text and not turn then
     if t then
       -- Memory, disk and role were found fit for the first write of this
       -- script, and so are for the second.
-      call('SET', fenceKey, token, 'PX', retention)
+      call('SET', fenceKey, token, 'PX', stored == '' and retention or math.max(retention, call('PTTL', fenceKey)))
     end
     return now
   end

@@ -33,7 +33,6 @@ func main() {
 	flag.StringVar(&opts.Label, "label", "worker", "the name of the owner")
 	flag.StringVar(&opts.Prefix, "prefix", "", "what is before every name")
 	flag.DurationVar(&opts.MaxTTL, "max-ttl", 0, "the longest time to live")
-	flag.DurationVar(&opts.TokenWindow, "window", 0, "the window of tokens")
 	flag.BoolVar(&opts.AssumeFresh, "fresh", false, "the servers are new")
 	flag.Parse()
 	opts.NodeTimeout = time.Second // others share this machine

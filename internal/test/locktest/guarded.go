@@ -1,0 +1,102 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Guarded is a node in memory with a marker. It can be rebooted, with its data
+// or without.
+type Guarded struct {
+	Name string
+
+	mu    sync.Mutex // guards all fields below
+	boots int
+	down  bool
+	hook  func(req node.Request)
+	back  time.Duration
+	state nodestate.Server
+}
+
+// NewGuarded returns nodes with the names 1 to n, twice.
+func NewGuarded(n int) ([]*Guarded, []redlatch.Node) {
+	all, nodes := make([]*Guarded, n), make([]redlatch.Node, n)
+	for i := range all {
+		all[i] = &Guarded{Name: strconv.Itoa(i + 1)}
+		all[i].Reboot()
+		nodes[i] = all[i]
+	}
+	return all, nodes
+}
+
+// Reboot gives the node the identity of a new process. It keeps its data.
+func (g *Guarded) Reboot() { g.restart(true) }
+
+// Empty gives the node the identity of a new process, without data.
+func (g *Guarded) Empty() { g.restart(false) }
+
+func (g *Guarded) restart(kept bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.boots++
+	g.state.Restart(kept, fmt.Sprint(g.Name, "/", g.boots))
+}
+
+// SetDown makes the node refuse connections.
+func (g *Guarded) SetDown(down bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.down = down
+}
+
+// SetBack sets the node's clock back.
+func (g *Guarded) SetBack(by time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.back += by
+}
+
+// OnRequest calls the hook before each request.
+func (g *Guarded) OnRequest(hook func(req node.Request)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hook = hook
+}
+
+// Marker returns the node's marker.
+func (g *Guarded) Marker() nodestate.Marker {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.state.Marker
+}
+
+func (g *Guarded) Do(_ context.Context, req node.Request) (node.Reply, error) {
+	g.mu.Lock()
+	hook := g.hook
+	g.mu.Unlock()
+	if hook != nil {
+		hook(req)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.down {
+		return node.Reply{}, fmt.Errorf("connection refused (%w)", node.ErrUnsent)
+	}
+	g.state.Silent = true
+	reply, _ := g.state.Apply(time.Now().Add(-g.back), req)
+	return reply, nil
+}
+
+func (g *Guarded) String() string    { return g.Name }
+func (g *Guarded) Close() error      { return nil }
+func (g *Guarded) GuardsAlone() bool { return true }
+func (g *Guarded) Identity(context.Context) (string, time.Time, error) {
+	return "guarded:" + g.Name, time.Now().Add(-g.back), nil
+}

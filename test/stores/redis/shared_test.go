@@ -1,0 +1,364 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/exclusion"
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Clients that know no groups are kept out by one, and can never take it for
+// their own.
+
+var (
+	aReader = node.Share{Mode: node.Shared}
+	aSlot   = node.Share{Mode: node.Slotted, Slots: 2}
+)
+
+// asker sends requests about one name to a real server.
+type asker struct {
+	testing.TB
+	n redlatch.Node
+}
+
+func newAsker(t testing.TB, server *servertest.Server) asker {
+	n := open(t, server.URL())[0]
+	t.Cleanup(func() { n.Close() })
+	return asker{t, n}
+}
+
+func (a asker) do(op node.Op, value string, share node.Share, ttl time.Duration) node.Reply {
+	a.Helper()
+	reply, err := a.n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, Share: share, TTL: ttl,
+		Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour})
+	must(a, err)
+	return reply
+}
+
+func (a asker) expect(want node.Status, op node.Op, value string, share node.Share) node.Reply {
+	a.Helper()
+	reply := a.do(op, value, share, 10*time.Minute)
+	if reply.Status != want {
+		a.Fatalf("%v of %v by %q: %v, want %v", op, share, value, reply.Status, want)
+	}
+	return reply
+}
+
+// unlock is how Redlock clients free a lock.
+const unlock = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
+
+func TestPlainClientsAndHoldersOfASharedLockExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	server := servertest.Redis(t, 1)[0]
+	a := newAsker(t, server)
+	for _, share := range []node.Share{aReader, aSlot} {
+		t.Run(share.Text(), func(t *testing.T) {
+			a.expect(node.Granted, node.OpAcquire, "one", share)
+			a.expect(node.Granted, node.OpAcquire, "two", share)
+			if got := server.Do("SET", "job", "plain", "NX", "PX", "60000"); got != "" {
+				exclusion.Never(t, "a plain client got the lock: %s", got)
+			}
+			for _, value := range []string{"one", "two", "plain"} {
+				if got := server.Do("EVAL", unlock, "1", "job", value); got != "0" {
+					t.Errorf("a plain release of %s freed the lock", value)
+				}
+			}
+			if r := a.expect(node.Held, node.OpInspect, "", node.Share{}); r.Holders != 2 || r.Value != "one" {
+				t.Fatalf("it is held by %d, the first is %q", r.Holders, r.Value)
+			}
+			for _, value := range []string{"one", "two"} {
+				slot := share
+				if share.Mode == node.Slotted && value == "two" {
+					slot.Slot = 1
+				}
+				a.expect(node.Granted, node.OpExtend, value, slot)
+				a.expect(node.Granted, node.OpRelease, value, slot)
+			}
+			if got := server.Do("SET", "job", "plain", "NX", "PX", "60000"); got != "OK" {
+				t.Fatalf("the lock is free, and a plain client did not get it: %q", got)
+			}
+			r := a.expect(node.Held, node.OpAcquire, "one", share)
+			if r.Value != "plain" || r.Holders != 1 || r.Share != (node.Share{}) || r.Free != 0 || r.Left <= 50*time.Second {
+				t.Errorf("it is held as %+v", r)
+			}
+			if got := server.Do("EVAL", unlock, "1", "job", "plain"); got != "1" {
+				t.Error("the plain client could not free its lock")
+			}
+		})
+	}
+}
+
+func TestDeletedKeyFreesAllWhoShareIt(t *testing.T) {
+	t.Parallel()
+	server := servertest.Redis(t, 1)[0]
+	a := newAsker(t, server)
+	for _, share := range []node.Share{aReader, aSlot} {
+		a.expect(node.Granted, node.OpAcquire, "one", share)
+		a.expect(node.Granted, node.OpAcquire, "two", share)
+		server.Do("DEL", "job")
+		a.expect(node.Absent, node.OpExtend, "one", share)
+		a.expect(node.Absent, node.OpExtend, "two", share)
+		a.expect(node.Granted, node.OpAcquire, "writer", node.Share{})
+		a.expect(node.Granted, node.OpRelease, "writer", node.Share{})
+	}
+}
+
+func TestKeyOfAGroupLivesAsLongAsItsLastHolder(t *testing.T) {
+	t.Parallel()
+	timed(t, func(t testing.TB) {
+		server := servertest.Redis(t, 1)[0]
+		a := newAsker(t, server)
+		left := func() time.Duration {
+			ms, err := strconv.Atoi(server.Do("PTTL", "job"))
+			must(t, err)
+			return time.Duration(ms) * time.Millisecond
+		}
+		expect := func(want time.Duration) {
+			t.Helper()
+			if got := left(); got > want+time.Millisecond || got < want-5*time.Second {
+				t.Errorf("the key lives for %v, want %v", got, want)
+			}
+		}
+		a.do(node.OpAcquire, "one", aReader, 40*time.Second)
+		expect(40 * time.Second)
+		a.do(node.OpAcquire, "two", aReader, 20*time.Second)
+		expect(40 * time.Second)
+		a.do(node.OpExtend, "two", aReader, 60*time.Second)
+		expect(60 * time.Second)
+		a.do(node.OpRelease, "two", aReader, 0)
+		expect(40 * time.Second)
+		a.do(node.OpExtend, "one", aReader, 10*time.Second)
+		expect(10 * time.Second)
+		a.do(node.OpAcquire, "three", aReader, 100*time.Millisecond)
+		a.do(node.OpRelease, "one", aReader, 0)
+		expect(100 * time.Millisecond)
+		eventually(t, patience, func() error {
+			if server.Do("EXISTS", "job") != "0" {
+				return fmt.Errorf("the key is left, for %v", left())
+			}
+			return nil
+		})
+		a.expect(node.Granted, node.OpAcquire, "writer", node.Share{})
+	})
+}
+
+// TestAsManyReadersAsAreAllowed has a name with the highest number of holders.
+func TestAsManyReadersAsAreAllowed(t *testing.T) {
+	t.Parallel()
+	server := servertest.Redis(t, 1)[0]
+	a := newAsker(t, server)
+	for i := range node.MaxHolders {
+		a.expect(node.Granted, node.OpAcquire, fmt.Sprintf("%032x:reader", i), aReader)
+	}
+	if r := a.expect(node.Held, node.OpAcquire, "one too many", aReader); r.Holders != node.MaxHolders {
+		t.Errorf("it has %d holders", r.Holders)
+	}
+	a.expect(node.Granted, node.OpAcquire, fmt.Sprintf("%032x:reader", 7), aReader)
+	a.expect(node.Granted, node.OpRelease, fmt.Sprintf("%032x:reader", 7), aReader)
+	a.expect(node.Granted, node.OpAcquire, "one too many", aReader)
+	server.Do("CONFIG", "RESETSTAT")
+	for range 100 {
+		a.expect(node.Granted, node.OpExtend, "one too many", aReader)
+	}
+	t.Logf("an extension among %d: %s", node.MaxHolders, evalStats.FindString(server.Do("INFO", "commandstats")))
+}
+
+// TestGroupThatHasExpiredIsFree has a key that outlives its holders, as it may
+// by a fraction of a millisecond.
+func TestGroupThatHasExpiredIsFree(t *testing.T) {
+	t.Parallel()
+	server := servertest.Redis(t, 1)[0]
+	a := newAsker(t, server)
+	group := func(kind string) {
+		server.Do("SET", "job", "redlatch-group-2 "+kind+" id", "PX", "60000")
+		server.Do("DEL", "redlatch:1:group:{job}")
+		server.Do("ZADD", "redlatch:1:group:{job}", "0", "iid", "1000000000000000", "u00one", "-9007199254740985", "tone")
+	}
+	for _, share := range []node.Share{{}, aReader, aSlot} {
+		for _, kind := range []string{"r", "s02"} {
+			for op, want := range map[node.Op]node.Status{
+				node.OpInspect: node.Absent, node.OpExtend: node.Absent, node.OpRelease: node.Absent, node.OpYield: node.Absent,
+				node.OpAcquire: node.Granted, node.OpRepair: node.Granted, node.OpBreak: node.Granted,
+			} {
+				group(kind)
+				a.expect(want, op, "one", share)
+			}
+		}
+	}
+}
+
+// TestGroupThatCannotBeReadIsHeld has a key of a version that is not known.
+func TestGroupThatCannotBeReadIsHeld(t *testing.T) {
+	t.Parallel()
+	server := servertest.Redis(t, 1)[0]
+	a := newAsker(t, server)
+	for _, text := range []string{"redlatch-group-3 r id", "redlatch-group-2 one", "redlatch-group-2 r leftover", "redlatch-group-1 1000000000000000"} {
+		server.Do("SET", "job", text, "PX", "60000")
+		for _, share := range []node.Share{{}, aReader, aSlot} {
+			for _, op := range []node.Op{node.OpInspect, node.OpExtend, node.OpRelease, node.OpYield, node.OpAcquire, node.OpRepair} {
+				if r := a.expect(node.Held, op, "one", share); r.Value != text || r.Holders != 1 {
+					t.Errorf("%v: it is held by %q and %d others", op, r.Value, r.Holders-1)
+				}
+			}
+		}
+		if got := server.Do("GET", "job"); got != text {
+			t.Errorf("%q is now %q", text, got)
+		}
+	}
+}
+
+// TestForeignFormatsKeepSharesOut has a key that is no string.
+func TestForeignFormatsKeepSharesOut(t *testing.T) {
+	t.Parallel()
+	server := servertest.Redis(t, 1)[0]
+	a := newAsker(t, server)
+	server.Do("HSET", "job", "id", "1")
+	for _, share := range []node.Share{aReader, aSlot} {
+		for _, op := range []node.Op{node.OpExtend, node.OpRelease, node.OpYield, node.OpAcquire, node.OpRepair} {
+			if r := a.expect(node.Foreign, op, "one", share); r.Value != "hash" || r.Left != node.NoExpiry {
+				t.Errorf("%v: it is held as %+v", op, r)
+			}
+		}
+	}
+	if server.Do("HGET", "job", "id") != "1" {
+		t.Error("the key was touched")
+	}
+}
+
+// TestDocumentedUserMayShare sends each request for a share with the rights of
+// the documentation.
+func TestDocumentedUserMayShare(t *testing.T) {
+	t.Parallel()
+	server := servertest.Redis(t, 1)[0]
+	server.Do(documentedUser(t)...)
+	n := open(t, asUser(server, "locks:PASSWORD"))[0]
+	t.Cleanup(func() { n.Close() })
+	for _, share := range []node.Share{aReader, aSlot} {
+		for _, step := range []struct {
+			op    node.Op
+			value string
+			share node.Share
+			want  node.Status
+		}{
+			{node.OpAcquire, "one", share, node.Granted}, {node.OpExtend, "one", share, node.Granted},
+			{node.OpAcquire, "writer", node.Share{}, node.Held}, {node.OpYield, "one", share, node.Reserved},
+			{node.OpRelease, "writer", node.Share{}, node.Absent}, {node.OpRepair, "one", share, node.Granted},
+			{node.OpRelease, "one", share, node.Granted},
+		} {
+			ticket := int64(2)
+			if step.value == "writer" {
+				ticket = 1
+			}
+			r, err := n.Do(context.Background(), node.Request{Op: step.op, Name: "orders/1", Value: step.value, Share: step.share, TTL: time.Minute,
+				Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour, Wait: true, Ticket: ticket})
+			if err != nil || r.Status != step.want {
+				t.Errorf("%v of %v by %s: %v, %v; want %v", step.op, step.share, step.value, r.Status, err, step.want)
+			}
+		}
+	}
+	if denied := server.Do("ACL", "LOG"); denied != "" {
+		t.Errorf("the server denied something: %s", denied)
+	}
+}
+
+var evalStats = regexp.MustCompile(`cmdstat_evalsha:[^\r\n]*`)
+
+// minimalClient is a client of docs/wire.md, which knows neither groups nor the
+// queue.
+type minimalClient struct {
+	t      testing.TB
+	server *servertest.Server
+}
+
+// run runs one of its scripts, and returns the status.
+func (c minimalClient) run(script string, args ...string) string {
+	c.t.Helper()
+	text, err := os.ReadFile("../../interop/wire/" + script + ".lua")
+	must(c.t, err)
+	call := slices.Concat([]string{"EVAL", string(text), "3", "job", "redlatch:1:fence:{job}", "redlatch:1:marker"}, args)
+	status, _, _ := strings.Cut(c.server.Do(call...), "\n")
+	return strings.TrimSpace(status)
+}
+
+func now20() string { return node.Token(time.Now().UnixMicro()).String() }
+
+// TestMinimalClientBesideShares has minimal clients beside writers, readers and
+// slots, in random order. What was granted never conflicts.
+func TestMinimalClientBesideShares(t *testing.T) {
+	t.Parallel()
+	server := servertest.Redis(t, 1)[0]
+	a, minimal := newAsker(t, server), minimalClient{t, server}
+	const minute, window = "60000", "60000000"
+	held := map[int]node.Share{}
+	granted := 0
+	dice := rand.New(rand.NewPCG(1, 2))
+	shares := []node.Share{{}, {}, {}, aReader, aReader, aSlot, aSlot}
+	for range 4000 {
+		who := dice.IntN(len(shares))
+		value, share := fmt.Sprintf("%032x:host/1/x", who), shares[who]
+		_, holds := held[who]
+		plain := who < 2
+		var status string
+		switch what := dice.IntN(6); {
+		case what < 3 && plain:
+			status = minimal.run("acquire", value, minute, now20(), minute, window, "", "")
+			if status == "granted" {
+				held[who] = share
+				granted++
+			}
+		case what < 3:
+			r, err := a.n.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "job", Value: value, Share: share, TTL: time.Minute,
+				Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Minute, Wait: true, Ticket: time.Now().UnixMicro()})
+			must(t, err)
+			if r.Status == node.Granted {
+				held[who] = r.Share
+				granted++
+			}
+		case what == 3 && plain:
+			if status = minimal.run("extend", value, minute, minute, ""); (status == "granted") != holds {
+				t.Fatalf("the extension of %d, which holds %v, is %s", who, holds, status)
+			}
+		case what == 3:
+			if holds {
+				share = held[who]
+			}
+			if r := a.do(node.OpExtend, value, share, time.Minute); (r.Status == node.Granted) != holds {
+				t.Fatalf("the extension of %d, which holds %v, is %v", who, holds, r.Status)
+			}
+		case plain:
+			if status = minimal.run("release", value, now20(), minute, window); (status == "granted") != holds {
+				t.Fatalf("the release of %d, which holds %v, is %s", who, holds, status)
+			}
+			delete(held, who)
+		default:
+			if r := a.do(node.OpRelease, value, share, time.Minute); (r.Status == node.Granted) != holds {
+				t.Fatalf("the release of %d, which holds %v, is %v", who, holds, r.Status)
+			}
+			delete(held, who)
+		}
+		var room node.Room
+		slots := map[uint8]bool{}
+		for _, s := range held {
+			if !room.Take(s) || s.Mode == node.Slotted && slots[s.Slot] {
+				exclusion.Never(t, "all of these hold the lock: %v", held)
+			}
+			slots[s.Slot] = true
+		}
+	}
+	if granted < 200 {
+		t.Errorf("only %d were granted anything", granted)
+	}
+}
