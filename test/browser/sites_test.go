@@ -138,27 +138,6 @@ func TestAnotherSiteReadsNothing(t *testing.T) {
 	until(t, ctx, "the page behind the link", `document.querySelector("#live")?.textContent === "live" && `+row("secret-name")+` !== ""`)
 }
 
-// TestAnotherNameOfLoopbackIsNotServed: a site whose name leads to loopback
-// does not reach the page.
-func TestAnotherNameOfLoopbackIsNotServed(t *testing.T) {
-	t.Parallel()
-	url, answers := small(t, ui.Options{Hosts: []string{"127.0.0.1"}})
-	ctx := tab(t, "421", "untrustworthy")
-	do(t, ctx, chromedp.Navigate(strings.Replace(url, "127.0.0.1", "rebound.example", 1)+"/"))
-	if text := eval[string](t, ctx, `document.body.innerText`); strings.Contains(text, "secret-name") || !strings.Contains(text, "rebound.example") {
-		t.Errorf("the page under another name is %q", text)
-	}
-	got := answers("/")
-	for _, status := range got { // the browser tries again, with a new connection
-		if status != http.StatusMisdirectedRequest {
-			t.Errorf("it was answered with %v", got)
-			break
-		}
-	}
-	do(t, ctx, chromedp.Navigate(url+"/"))
-	until(t, ctx, "the page under its own name", row("secret-name")+` !== ""`)
-}
-
 // TestTheFirstViewNeedsNoScript: the table, the queue and the nodes are there
 // with scripts off, and forms and links work.
 func TestTheFirstViewNeedsNoScript(t *testing.T) {
