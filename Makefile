@@ -1,13 +1,15 @@
 # Every target says what it does after two hashes; make help collects them.
 
 GO          ?= go
+# What the compiler makes does not depend on the folder: a second clone finds it made.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 # The race detector is for our code. SQLite's library is translated C, which takes
 # ten times as long under it. No other package may be left out: generic code that
 # it shares with ours would be left out too, and give false reports.
 RACE        ?= -race -gcflags=modernc.org/sqlite/lib=-race=false
 # Lint reads what the tests are compiled from: the compiler's results, which most
 # of its time is for, are made once. Memory is collected less often, as by test.sh.
-STATICCHECK ?= $(GO) run -exec 'env "GOFLAGS=$(RACE)" GOGC=400 GOMEMLIMIT=3GiB' honnef.co/go/tools/cmd/staticcheck@v0.8.1
+STATICCHECK ?= $(GO) run -exec 'env "GOFLAGS=$(GOFLAGS) $(RACE)" GOGC=400 GOMEMLIMIT=3GiB' honnef.co/go/tools/cmd/staticcheck@v0.8.1
 GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 # Far above what a package takes on an idle machine: a busy one must not run
 # into it.
