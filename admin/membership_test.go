@@ -112,6 +112,7 @@ func TestMembershipOfOneBesideOneOfThreeIsRefused(t *testing.T) {
 			t.Errorf("%v says that it passes", err)
 		}
 		held := locktest.MustLock(t, w.client("1 2 3"), "held", redlatch.LockOptions{})
+		synctest.Wait() // until all three have it
 		_, err = alone(false).Attach(t.Context(), held.Handle())
 		locktest.WantErr(t, err, redlatch.ErrConfig)
 		_, err = admin.New(alone(false)).Break(t.Context(), "held", nil)
