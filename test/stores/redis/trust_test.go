@@ -106,6 +106,24 @@ func TestMarkerOfAnEarlierVersionIsRefusedWithWhatToDo(t *testing.T) {
 	eventually(t, patience, func() error { return cycle(c) })
 }
 
+func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	for i, reason := range []string{"new", "membership"} {
+		server := servertest.Redis(t, 1)[0]
+		opts := quick
+		opts.Guard = redlatch.GuardOn
+		must(t, cycle(newClient(t, open(t, server.URL()), opts)))
+		// The state after the clock was a day ahead when the server was marked.
+		parts := strings.Fields(server.Do("GET", "redlatch:1:marker"))
+		parts[9], parts[10] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro()), reason
+		server.Do("SET", "redlatch:1:marker", strings.Join(parts, " "))
+		c := laterClient(t, opts, server.URL())
+		_, err := c.TryLock(context.Background(), fmt.Sprint("job", i), nil)
+		wantErr(t, err, redlatch.ErrQuarantine)
+		eventually(t, patience, func() error { return cycle(c) })
+	}
+}
+
 // TestClientThatTriesAgainIsNotBelievedUnsent has a go-redis client with its
 // default retries lose a reply, and find no server when it retries.
 func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
