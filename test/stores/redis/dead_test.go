@@ -4,7 +4,6 @@ package redis_test
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
@@ -37,15 +36,12 @@ func crowdOf(t testing.TB, servers []*servertest.Server, n int, ttl time.Duratio
 	return line
 }
 
-// outOfTheWay sends a signal to every second waiter when it is the head of the
-// queue, and returns how long each of those behind it waited after the release.
-func outOfTheWay(t testing.TB, servers []*servertest.Server, line []*contender, sig syscall.Signal) (waits []time.Duration) {
+// outOfTheWay kills every second waiter when it is the head of the queue, and
+// returns how long each of those behind it waited after the release.
+func outOfTheWay(t testing.TB, servers []*servertest.Server, line []*contender) (waits []time.Duration) {
 	t.Helper()
 	for i := 0; i+2 < len(line); i += 2 {
-		line[i+1].Signal(sig)
-		if sig == syscall.SIGKILL {
-			line[i+1].Wait()
-		}
+		line[i+1].Kill()
 		// A request that it has just sent is executed before the release. If it
 		// were granted the lock, it would be a dead holder, which other tests
 		// cover.
@@ -71,7 +67,7 @@ func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
 		servers := servertest.Redis(t, 3)
 		line := crowdOf(t, servers, 7, 10*time.Second)
 		best, start := time.Hour, time.Now()
-		for _, wait := range outOfTheWay(t, servers, line, syscall.SIGKILL) {
+		for _, wait := range outOfTheWay(t, servers, line) {
 			if over(t, wait, time.Second, start) {
 				t.Errorf("after a waiter was killed the next one waited %v, want well under a second", wait)
 			}

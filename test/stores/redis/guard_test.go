@@ -210,15 +210,8 @@ func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
-	host, port, _ := net.SplitHostPort(servers[0].Addr())
-	replica := servertest.Redis(t, 1, "--replicaof", host, port)[0]
-	inStep := func() error {
-		if !strings.Contains(replica.Do("INFO", "replication"), "master_link_status:up") {
-			return errors.New("the replica has not caught up yet")
-		}
-		return nil
-	}
-	eventually(t, patience, inStep)
+	replica := replicaOf(t, servers[0], 1)[0]
+	awaitReplicas(t, servers[0], 1)
 	proxy := servertest.NewProxy(t, servers[0])
 	addresses := append([]string{proxy.URL()}, servertest.Addresses(servers[1:])...)
 	c := newClient(t, open(t, addresses...), quick)

@@ -20,21 +20,6 @@ func oneList() redlatch.Options {
 	return redlatch.Options{Cluster: redlatch.Cluster{Membership: "prod"}, NodeTimeout: time.Second, TTL: 30 * time.Second}
 }
 
-// nextHolder waits until another client has the lock, and fails if the previous
-// lease was valid at that moment. Both are measured by this process.
-func nextHolder(t testing.TB, waiting <-chan got, before *redlatch.Lease) *redlatch.Lease {
-	t.Helper()
-	next := mustGet(t, waiting, patience)
-	if left := before.Remaining(); left > 0 {
-		exclusion.Never(t, "two holders: %v are left of the first lease", left)
-	}
-	wantErr(t, context.Cause(before.Context()), redlatch.ErrLost)
-	if next.Token() <= before.Token() {
-		exclusion.Never(t, "token %d came after %d", next.Token(), before.Token())
-	}
-	return next
-}
-
 // TestPartitionThatLetsOneDirectionThroughLeavesOneHolder delivers the requests
 // of a holder and loses the replies, and the other way round.
 func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
@@ -55,7 +40,11 @@ func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
 				for _, p := range proxies[:2] { // a majority
 					lose(p, true)
 				}
-				next := nextHolder(t, waiting, l)
+				next := mustGet(t, waiting, patience)
+				if left := l.Remaining(); left > 0 || next.Token() <= l.Token() {
+					exclusion.Never(t, "token %d came after %d, whose lease has %v left", next.Token(), l.Token(), left)
+				}
+				wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
 				mustRelease(t, next)
 
 				// An attempt leaves nothing behind, though it learns of none of
