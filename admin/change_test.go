@@ -129,6 +129,8 @@ func TestChangeThatLeavesTheFormerMembershipInServiceIsRefused(t *testing.T) {
 		"the new list in both flags": {inService: "1 2 3", list: "1 4 5", former: "1 4 5"},
 		"a new server alone":         {inService: "1 2 3", list: "1 4 5", former: "4"},
 		"a membership with a name":   {inService: "prod: 1 2 3", list: "next: 1 4 5", former: "1 4 5"},
+		"part of it":                 {inService: "1 2 3 4 5", list: "1 2 6", former: "1 2"},
+		"part of one with a name":    {inService: "prod: 1 2 3 4 5", list: "next: 1 2 6", former: "1 2"},
 		"a server that an interrupted change barred": {inService: "1 2 3", list: "1 4 5", former: "1 4 5", meanwhile: func(w *world) {
 			w.all[0].Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkBar, Guard: &node.Guard{Membership: "0123456789abcdef", Nodes: "1 6 7", Generation: 2}})
 		}},

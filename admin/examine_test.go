@@ -95,3 +95,33 @@ func TestExaminationGoesOnWithoutNodesThatHang(t *testing.T) {
 		locktest.WantErr(t, err, redlatch.ErrConfig)
 	}
 }
+
+func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		alone := elsewhere{w.all[0], "1"}
+		find := func(opts redlatch.Options, nodes ...redlatch.Node) node.Finding {
+			up, err := admin.Examine(t.Context(), nodes, &opts, &admin.ExamineOptions{Samples: 2})
+			must(t, err)
+			for _, f := range up.Findings {
+				if f.Check == "marker" {
+					return f
+				}
+			}
+			return node.Finding{}
+		}
+		if f := find(redlatch.Options{}, alone); f.Check != "" {
+			t.Errorf("without a marker found is %+v", f)
+		}
+		w.inService("1 2 3")
+		if f := find(redlatch.Options{}, alone); f.Severity != node.Danger || !strings.Contains(f.Found, "missing 2 3") {
+			t.Errorf("found is %+v", f)
+		}
+		if f := find(redlatch.Options{AnyMembership: true}, alone); f.Severity != node.Advice || !strings.Contains(f.Found, "AnyMembership") {
+			t.Errorf("with AnyMembership found is %+v", f)
+		}
+		if f := find(redlatch.Options{Guard: redlatch.GuardOff}, w.nodes("1 2 3")...); f.Check != "" {
+			t.Errorf("of the same list found is %+v", f)
+		}
+	})
+}

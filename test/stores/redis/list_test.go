@@ -159,32 +159,6 @@ func TestABreakOfAForeignFormatMustBeAskedFor(t *testing.T) {
 	})
 }
 
-func TestABreakByAnotherMembershipIsRefused(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 4)
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		for _, s := range servers {
-			s.Do("FLUSHALL")
-		}
-		urls := servertest.Addresses(servers)
-		ours := newClient(t, nodes(urls[:3]...), redlatch.Options{})
-		lease, err := ours.Lock(context.Background(), "job", nil)
-		must(t, err)
-		theirs, err := redlatch.New(nodes(urls[1:]...), &redlatch.Options{NodeTimeout: time.Second})
-		must(t, err)
-		defer theirs.Close()
-		_, err = admin.New(theirs).Break(context.Background(), "job", nil)
-		wantErr(t, err, redlatch.ErrConfig)
-		if err := lease.Extend(context.Background()); err != nil {
-			t.Errorf("the holder: %v", err)
-		}
-		if _, err := admin.New(ours).Break(context.Background(), "job", nil); err != nil {
-			t.Errorf("by the list itself: %v", err)
-		}
-		wantErr(t, lease.Extend(context.Background()), redlatch.ErrLost)
-	})
-}
-
 func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 	t.Parallel()
 	server := servertest.Redis(t, 1)[0]

@@ -8,14 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
-	"github.com/redlatch/redlatch/node"
 )
 
 func TestWaitersOnRealServersAreServedInTheOrderOfTheirArrival(t *testing.T) {
@@ -150,68 +148,4 @@ func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 		}
 	})
 	eventually(t, undone, nothingLeft(servers, "a"))
-}
-
-// TestWaiterThatAnswersLateIsPassedOverAndServedNext has the head of a queue
-// answer its notification too late, like a process that gets no processor time:
-// neither what it is sent nor what it sends arrives. When the notification has
-// expired the next waiter gets the lock. The late one returns to its old place,
-// and is served right after it. So a test must not take the leases of a queue
-// strictly in the order of arrival without releasing any: on a busy machine it
-// would wait for ever, since a waiter that was skipped gets the lock only when
-// the one that passed it releases.
-func TestWaiterThatAnswersLateIsPassedOverAndServedNext(t *testing.T) {
-	t.Parallel()
-	for kind := range subscribers {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			timed(t, func(t testing.TB) {
-				servers := servertest.Redis(t, 1)
-				holder := newClient(t, open(t, servers[0].URL()), redlatch.Options{})
-				lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{})
-				var stopped sync.RWMutex // locked while the head is stopped
-				var waiting []<-chan got
-				for i := range 3 {
-					d := newTap(t, kind, servers[0])
-					if i == 0 {
-						d.delay = func() {
-							stopped.RLock()
-							//lint:ignore SA2001 it waits until the head goes on
-							stopped.RUnlock()
-						}
-					}
-					waiting = append(waiting, goLock(newClient(t, tapped(servers, d), redlatch.Options{}), "job", redlatch.LockOptions{}))
-					eventually(t, patience, inLine(servers, "job", i+1))
-				}
-				stopped.Lock()
-				goOn := sync.OnceFunc(stopped.Unlock)
-				defer goOn()
-				start := time.Now()
-				mustRelease(t, lease)
-				first, lease := served(t, waiting)
-				if first != 1 {
-					stall.Busy(t, starved, start)
-					t.Fatalf("number %d was served, want number 2 while number 1 stands still", first+1)
-				}
-				took := time.Since(start)
-				if took < node.TurnLease {
-					t.Errorf("the turn of number 1 was taken away after %v", took)
-				}
-				t.Logf("number 2 had the lock %v after the release", took)
-				// However long the lock is held now, number 1 does not get it.
-				goOn()
-				eventually(t, patience, inLine(servers, "job", 2))
-				must(t, lease.Extend(t.Context()))
-				mustRelease(t, lease)
-				second, lease := served(t, waiting)
-				if second != 0 {
-					stall.Busy(t, starved, start)
-					t.Errorf("number %d was served after number 2, want number 1, which is back in its place", second+1)
-				}
-				mustRelease(t, lease)
-				_, lease = served(t, waiting)
-				mustRelease(t, lease)
-			})
-		})
-	}
 }

@@ -3,7 +3,6 @@
 package redis_test
 
 import (
-	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -104,28 +103,5 @@ func handOver(t testing.TB, lease *redlatch.Lease, waiting []<-chan got, each fu
 		}
 	}
 	mustRelease(t, lease)
-	return order
-}
-
-// handOverAmong releases the lock of each contender as soon as it has it,
-// except the last one's, and returns the order in which they had it.
-func handOverAmong(t testing.TB, among []*contender) (order []int) {
-	t.Helper()
-	seen := map[int]bool{}
-	for len(order) < len(among) {
-		if n := len(order); n > 0 {
-			among[order[n-1]].release()
-		}
-		eventually(t, patience, func() error {
-			for i, p := range among {
-				if _, has := p.at(acquired); has && !seen[i] {
-					seen[i] = true
-					order = append(order, i)
-					return nil
-				}
-			}
-			return fmt.Errorf("the lock was to be had, and only %v of %d had it", order, len(among))
-		})
-	}
 	return order
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,112 +75,6 @@ func TestQuorumOutlivesAMinority(t *testing.T) {
 	})
 }
 
-// TestFrozenMinorityAddsNothing compares medians in one run: waiting for a
-// frozen server would cost a thousand times a healthy round.
-func TestFrozenMinorityAddsNothing(t *testing.T) {
-	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		servers := servertest.Redis(t, 5)
-		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{NodeTimeout: 5 * time.Second})
-		measure := func() (m [3]time.Duration) {
-			var times [3][]time.Duration
-			for range 51 {
-				t0 := time.Now()
-				l, err := c.Lock(context.Background(), "job", nil)
-				must(t, err)
-				t1 := time.Now()
-				must(t, l.Extend(context.Background()))
-				t2 := time.Now()
-				must(t, l.Release(context.Background()))
-				for i, d := range []time.Duration{t1.Sub(t0), t2.Sub(t1), time.Since(t2)} {
-					times[i] = append(times[i], d)
-				}
-			}
-			for i := range m {
-				slices.Sort(times[i])
-				m[i] = times[i][len(times[i])/2]
-			}
-			return m
-		}
-		for frozen := 1; frozen <= 2; frozen++ {
-			// Other tests share these cores: the best of a few comparisons is
-			// the one that was disturbed the least.
-			var ratios [3]float64
-			for try := range 5 {
-				healthy := measure()
-				for _, s := range servers[:frozen] {
-					s.Freeze()
-				}
-				with := measure()
-				for _, s := range servers[:frozen] {
-					s.Thaw()
-				}
-				eventually(t, undone, noKeys(servers))
-				for i := range ratios {
-					r := float64(with[i]) / float64(healthy[i])
-					if try == 0 || r < ratios[i] {
-						ratios[i] = r
-					}
-				}
-				if slices.Max(ratios[:]) <= 3 {
-					break
-				}
-			}
-			t.Logf("%d frozen: Lock, Extend and Release take %.2f times the healthy median", frozen, ratios)
-			for i, op := range []string{"Lock", "Extend", "Release"} {
-				if ratios[i] > 3 {
-					t.Errorf("with %d frozen %s takes %.1f times its healthy median, want at most 3", frozen, op, ratios[i])
-				}
-			}
-		}
-	})
-}
-
-func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
-	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		t.Parallel()
-		servers := servertest.Redis(t, 5)
-		addresses := servertest.Addresses(servers)
-		var slow []*servertest.Proxy
-		for i := range 3 {
-			p := servertest.NewProxy(t, servers[i])
-			slow = append(slow, p)
-			addresses[i] = p.URL()
-		}
-		c := newClient(t, nodes(addresses...), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
-		eventually(t, patience, func() error { return cycle(c) }) // on a busy machine not at once
-		for _, delay := range []time.Duration{100 * time.Millisecond, time.Second} {
-			for _, p := range slow {
-				p.Delay(delay)
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-			_, err := c.Lock(ctx, "job", &redlatch.LockOptions{TTL: 30 * time.Second})
-			cancel()
-			wantErr(t, err, context.DeadlineExceeded)
-		}
-		// Nothing reports that a request is no longer in flight: wait as long
-		// as the slowest needs, and check that it left nothing.
-		time.Sleep(2500 * time.Millisecond)
-		for _, p := range slow {
-			p.Delay(0)
-		}
-		eventually(t, undone, noKeys(servers))
-
-		for _, s := range servers[:3] {
-			s.Freeze()
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-		defer cancel()
-		_, err := c.Lock(ctx, "job", &redlatch.LockOptions{TTL: 30 * time.Second})
-		wantErr(t, err, context.DeadlineExceeded)
-		for _, s := range servers[:3] {
-			s.Thaw()
-		}
-		time.Sleep(time.Second) // for the requests in the buffers of the frozen servers
-		eventually(t, undone, noKeys(servers))
-	})
-}
-
 func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 5)
@@ -209,67 +102,18 @@ func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 	})
 }
 
-func TestLostRepliesOfRealServers(t *testing.T) {
-	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		server := servertest.Redis(t, 1)[0]
-		proxy := servertest.NewProxy(t, server)
-		c := newClient(t, nodes(proxy.URL()), redlatch.Options{})
-		must(t, cycle(c))
-		proxy.SwallowReplies(true)
-		_, err := c.TryLock(context.Background(), "job", &redlatch.LockOptions{TTL: 30 * time.Second})
-		wantErr(t, err, redlatch.ErrNoQuorum)
-		proxy.SwallowReplies(false)
-		proxy.Cut()
-		eventually(t, patience, func() error {
-			_, err := c.TryLock(context.Background(), "job", nil)
-			if errors.Is(err, redlatch.ErrHeld) {
-				t.Fatalf("our own lock looks like another's: %v", err)
-			}
-			return err
-		})
-	})
-}
-
-// refusal returns the error of New. If New returned before the nodes had answered,
-// as on a busy machine, it returns that of the first request.
-func refusal(nodes []redlatch.Node) error {
-	c, err := redlatch.New(nodes, &redlatch.Options{NodeTimeout: 5 * time.Second})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_, err = c.TryLock(context.Background(), "job", nil)
-	return err
-}
-
 func TestOneServerReachedByTwoAddressesIsRefused(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 2)
 		twice := strings.Replace(servers[0].URL(), "127.0.0.1", "localhost", 1)
-		err := refusal(nodes(servers[0].URL(), servers[1].URL(), twice))
+		c, err := redlatch.New(nodes(servers[0].URL(), servers[1].URL(), twice), &redlatch.Options{NodeTimeout: 5 * time.Second})
+		if err == nil { // it returned before the nodes had answered, as on a busy machine
+			defer c.Close()
+			_, err = c.TryLock(context.Background(), "job", nil)
+		}
 		wantErr(t, err, redlatch.ErrConfig)
 		if !strings.Contains(err.Error(), servers[0].URL()) || !strings.Contains(err.Error(), twice) {
 			t.Errorf("%v does not name both", err)
-		}
-	})
-}
-
-func TestRefusedClientsLeaveNoConnections(t *testing.T) {
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		server := servertest.Redis(t, 1)[0]
-		twice := strings.Replace(server.URL(), "127.0.0.1", "localhost", 1)
-		connections := func() int { return strings.Count(server.Do("CLIENT", "LIST"), "id=") }
-		before := connections()
-		for range 20 {
-			wantErr(t, refusal(nodes(server.URL(), twice)), redlatch.ErrConfig)
-		}
-		// The server notices a closed connection a moment later.
-		for end := time.Now().Add(10 * time.Second); connections() > before+1 && time.Now().Before(end); {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if after := connections(); after > before+1 {
-			t.Errorf("20 refused clients left %d connections", after-before)
 		}
 	})
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// amongReaders gives a name so many readers, and returns a function that has one of
+// amongReaders gives a name so many readers. It returns a function that has one of
 // them extend n times, and returns how long the server took for each, µs.
-func amongReaders(t testing.TB, readers int) func(n int) float64 {
+func amongReaders(t testing.TB, readers int) (a asker, extend func(n int) float64) {
 	server := servertest.Redis(t, 1)[0]
-	a := newAsker(t, server)
+	a = newAsker(t, server)
 	reader := func(i int) string { return fmt.Sprintf("%032x:reader", i) }
 	for i := range readers {
 		a.expect(node.Granted, node.OpAcquire, reader(i), aReader)
 	}
-	return func(n int) float64 {
+	return a, func(n int) float64 {
 		server.Do("CONFIG", "RESETSTAT")
 		for range n {
 			a.expect(node.Granted, node.OpExtend, reader(readers/2), aReader)
@@ -43,10 +43,14 @@ func evalTime(t testing.TB, s *servertest.Server) float64 {
 }
 
 // TestExtensionCostsTheSameAmongManyReaders compares the server's time for an
-// extension among few readers and among as many as are allowed.
+// extension among few readers and among as many as are allowed; one more is refused.
 func TestExtensionCostsTheSameAmongManyReaders(t *testing.T) {
 	t.Parallel()
-	few, many := amongReaders(t, 10), amongReaders(t, node.MaxHolders)
+	_, few := amongReaders(t, 10)
+	full, many := amongReaders(t, node.MaxHolders)
+	if r := full.expect(node.Held, node.OpAcquire, "one too many", aReader); r.Holders != node.MaxHolders {
+		t.Errorf("it has %d holders", r.Holders)
+	}
 	least := func(extend func(int) float64) float64 {
 		best := extend(200)
 		for range 4 { // another process may have had the processor meanwhile

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,27 +154,6 @@ func TestKeyOfAGroupLivesAsLongAsItsLastHolder(t *testing.T) {
 	})
 }
 
-// TestAsManyReadersAsAreAllowed has a name with the highest number of holders.
-func TestAsManyReadersAsAreAllowed(t *testing.T) {
-	t.Parallel()
-	server := servertest.Redis(t, 1)[0]
-	a := newAsker(t, server)
-	for i := range node.MaxHolders {
-		a.expect(node.Granted, node.OpAcquire, fmt.Sprintf("%032x:reader", i), aReader)
-	}
-	if r := a.expect(node.Held, node.OpAcquire, "one too many", aReader); r.Holders != node.MaxHolders {
-		t.Errorf("it has %d holders", r.Holders)
-	}
-	a.expect(node.Granted, node.OpAcquire, fmt.Sprintf("%032x:reader", 7), aReader)
-	a.expect(node.Granted, node.OpRelease, fmt.Sprintf("%032x:reader", 7), aReader)
-	a.expect(node.Granted, node.OpAcquire, "one too many", aReader)
-	server.Do("CONFIG", "RESETSTAT")
-	for range 100 {
-		a.expect(node.Granted, node.OpExtend, "one too many", aReader)
-	}
-	t.Logf("an extension among %d: %s", node.MaxHolders, evalStats.FindString(server.Do("INFO", "commandstats")))
-}
-
 // TestGroupThatHasExpiredIsFree has a key that outlives its holders, as it may
 // by a fraction of a millisecond.
 func TestGroupThatHasExpiredIsFree(t *testing.T) {
@@ -273,8 +251,6 @@ func TestDocumentedUserMayShare(t *testing.T) {
 		t.Errorf("the server denied something: %s", denied)
 	}
 }
-
-var evalStats = regexp.MustCompile(`cmdstat_evalsha:[^\r\n]*`)
 
 // minimalClient is a client of docs/wire.md, which knows neither groups nor the
 // queue.

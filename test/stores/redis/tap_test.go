@@ -4,8 +4,6 @@ package redis_test
 
 import (
 	"context"
-	"maps"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -19,8 +17,7 @@ import (
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
-// tap is between a node and its driver: it counts what is sent, and lets a test
-// intervene.
+// tap is between a node and its driver: it lets a test intervene.
 type tap struct {
 	redis.Subscriber
 
@@ -33,18 +30,9 @@ type tap struct {
 	delay func()
 
 	numbers atomic.Int32 // how many replies were numbers
-
-	mu   sync.Mutex
-	sent map[string]int // by script
 }
 
 func (d *tap) Eval(ctx context.Context, call redis.Call) ([]string, error) {
-	d.mu.Lock()
-	if d.sent == nil {
-		d.sent = map[string]int{}
-	}
-	d.sent[call.Script.Name]++
-	d.mu.Unlock()
 	if d.delay != nil {
 		d.delay()
 	}
@@ -69,13 +57,6 @@ func (d *tap) Subscribe(ctx context.Context, channel string, up func(), message 
 		call(d.delay)
 		message(text)
 	})
-}
-
-// counts returns how many of each script were sent so far.
-func (d *tap) counts() map[string]int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return maps.Clone(d.sent)
 }
 
 // subscribers make a driver of each kind for a server.

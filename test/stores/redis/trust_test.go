@@ -15,7 +15,6 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
@@ -70,176 +69,6 @@ func wantNoSecond(t testing.TB, c *redlatch.Client, l *redlatch.Lease) {
 	}
 }
 
-func TestMembershipChangeThatCannotBarTheOldOneWritesNothing(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 5)
-	a := servertest.Addresses(servers)
-	old := newClient(t, open(t, a[:3]...), quick)
-	must(t, cycle(old))
-	changed := laterClient(t, quick, a[2:]...)
-	nobody := func() string { return "redis://127.0.0.1:" + servertest.FreePort(t) }
-	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, nobody(), nobody(), a[2])})
-	wantErr(t, err, redlatch.ErrNoQuorum)
-	for _, s := range servers[3:] {
-		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
-			t.Errorf("%s is marked %q", s.Addr(), marker)
-		}
-	}
-	if err := cycle(old); err != nil {
-		t.Errorf("the old membership: %v", err)
-	}
-}
-
-func TestQuarantineOfAMembershipChangeBeginsWhenTheOldOneIsBarred(t *testing.T) {
-	t.Parallel()
-	timed(t, func(t testing.TB) {
-		servers := servertest.Redis(t, 5)
-		a := servertest.Addresses(servers)
-		old := newClient(t, open(t, a[:3]...), quick)
-		must(t, cycle(old))
-		// Marking the former nodes takes seconds; until then the old membership
-		// grants.
-		var slow []string
-		for _, s := range servers[:2] {
-			p := servertest.NewProxy(t, s)
-			p.Delay(700 * time.Millisecond)
-			slow = append(slow, p.URL())
-		}
-		changed := laterClient(t, quick, a[2:]...)
-		done := make(chan error, 1)
-		go func() {
-			_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, append(slow, a[2])...)})
-			done <- err
-		}()
-		// The last lease that the old membership grants before it is barred.
-		var last *redlatch.Lease
-		for i := range 10_000 {
-			l, err := old.TryLock(context.Background(), fmt.Sprint("job ", i), &redlatch.LockOptions{NoKeepAlive: true})
-			if err != nil {
-				break
-			}
-			last = l
-			time.Sleep(5 * time.Millisecond) // so that others get a turn
-		}
-		if last == nil || last.Remaining() < time.Second {
-			t.Fatalf("the old membership granted nothing just before it was barred: %v", last)
-		}
-		wantNoSecond(t, changed, last)
-		must(t, <-done)
-	})
-}
-
-func TestMembershipChangeToShorterBoundsWaitsForTheLongerOnes(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 5)
-	a := servertest.Addresses(servers)
-	long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second}, NodeTimeout: time.Second}
-	must(t, cycle(newClient(t, open(t, a[:3]...), long)))
-	for _, opts := range []redlatch.Options{quick, {NodeTimeout: time.Second}} { // set shorter, and left open
-		states, err := admin.New(laterClient(t, opts, a[2:]...)).Init(context.Background(), &admin.InitOptions{Former: open(t, a[:3]...)})
-		must(t, err)
-		for _, s := range states { // also those that were in neither membership
-			if s.Left < 20*time.Second {
-				t.Errorf("%s is quarantined for %v, where locks of 20s may be held", s.Node, s.Left)
-			}
-		}
-	}
-}
-
-func TestServersThatWereInServiceAreNotFresh(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 3} {
-		servers := servertest.Redis(t, n)
-		a := servertest.Addresses(servers)
-		opts := quick
-		opts.Guard = redlatch.GuardOn
-		first := newClient(t, open(t, a...), opts)
-		must(t, cycle(first))
-		for _, s := range servers {
-			s.Do("SAVE") // with the marker, and without the lock
-		}
-		l := hold(t, first, servers...)
-		for _, s := range servers {
-			s.Kill()
-			s.Restart()
-		}
-		wantNoSecond(t, newClient(t, open(t, a...), opts), l) // which assumes that they are fresh
-	}
-}
-
-func TestAttachByAnotherMembershipHarmsNothing(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 4)
-	a := servertest.Addresses(servers)
-	l := hold(t, newClient(t, open(t, a[:3]...), quick), servers[:3]...)
-	_, err := laterClient(t, quick, a[0], a[1], a[3]).Attach(context.Background(), l.Handle())
-	wantErr(t, err, redlatch.ErrConfig)
-	wantNoSecond(t, laterClient(t, quick, a[:3]...), l)
-}
-
-func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
-	t.Parallel()
-	timed(t, func(t testing.TB) {
-		servers := servertest.Redis(t, 3)
-		a := servertest.Addresses(servers)
-		long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second}, NodeTimeout: time.Second}
-		must(t, cycle(newClient(t, open(t, a...), long)))
-		servers[0].Do("FLUSHALL")
-		servers[1].Do("FLUSHALL")
-		_, err := laterClient(t, quick, a...).TryLock(context.Background(), "job", nil)
-		wantErr(t, err, redlatch.ErrConfig)
-		for _, s := range servers[:2] {
-			if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
-				t.Errorf("a client with shorter bounds marked %s %q", s.Addr(), marker)
-			}
-		}
-		// One that agrees with the third may bring them into service.
-		_, err = laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).TryLock(context.Background(), "job", nil)
-		wantErr(t, err, redlatch.ErrQuarantine)
-		if marker := servers[0].Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " 20000 ") {
-			t.Errorf("marked %q, want the bounds of the third server", marker)
-		}
-	})
-}
-
-func TestNewMembershipDoesNotBringItselfIntoService(t *testing.T) {
-	t.Parallel()
-	timed(t, func(t testing.TB) {
-		servers := servertest.Redis(t, 5)
-		a := servertest.Addresses(servers)
-		old := newClient(t, open(t, a[:3]...), quick)
-		must(t, cycle(old))
-		other := laterClient(t, quick, a[2:]...)
-		_, err := other.TryLock(context.Background(), "job", nil)
-		wantErr(t, err, redlatch.ErrConfig)
-		for _, s := range servers[3:] {
-			if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
-				t.Errorf("%s is marked %q", s.Addr(), marker)
-			}
-		}
-	})
-}
-
-// TestServerOfAnotherMembershipDoesNotAgreeBecauseItRestarted is the same, with the
-// common server restarted from its data: it is quarantined, for its own
-// membership.
-func TestServerOfAnotherMembershipDoesNotAgreeBecauseItRestarted(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 5)
-	a := servertest.Addresses(servers)
-	must(t, cycle(newClient(t, open(t, a[:3]...), quick)))
-	servers[2].Do("SAVE")
-	servers[2].Kill()
-	servers[2].Restart()
-	_, err := laterClient(t, quick, a[2:]...).TryLock(context.Background(), "job", nil)
-	wantErr(t, err, redlatch.ErrConfig)
-	for _, s := range servers[3:] {
-		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
-			t.Errorf("%s is marked %q", s.Addr(), marker)
-		}
-	}
-}
-
 func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
@@ -254,26 +83,6 @@ func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
 	proxies[0].LeadTo(servers[1].Addr())
 	proxies[0].Cut()
 	wantNoSecond(t, rerouted, l)
-}
-
-func TestFrozenServerDoesNotHoldUpAssumingFresh(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	a := servertest.Addresses(servers)
-	must(t, cycle(newClient(t, open(t, a...), quick)))
-	servers[2].Freeze()
-	defer servers[2].Thaw()
-	c := newClient(t, open(t, a...), quick)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if l, err := c.TryLock(ctx, "job", nil); err == nil {
-		l.Release(context.Background())
-	} else {
-		wantErr(t, err, context.DeadlineExceeded)
-	}
-	if _, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 20 * time.Second}); err != nil {
-		t.Errorf("two of three are there, and yet: %v", err)
-	}
 }
 
 func TestMarkerOfAnEarlierVersionIsRefusedWithWhatToDo(t *testing.T) {
@@ -313,24 +122,6 @@ func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 		wantErr(t, err, redlatch.ErrQuarantine)
 		eventually(t, patience, func() error { return cycle(c) })
 	}
-}
-
-func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	a := servertest.Addresses(servers)
-	l, err := newClient(t, open(t, a...), redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 5 * time.Minute}}).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: time.Minute})
-	must(t, err)
-	handle, err := l.Detach()
-	must(t, err)
-	if _, err := laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).Attach(context.Background(), handle); err != nil {
-		t.Errorf("attaching a lease of a minute: %v", err)
-	}
-	if _, err := laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).TryLock(context.Background(), "other", &redlatch.LockOptions{TTL: time.Minute}); err != nil {
-		t.Errorf("asking for a minute: %v", err)
-	}
-	_, err = laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).TryLock(context.Background(), "third", &redlatch.LockOptions{TTL: 6 * time.Minute})
-	wantErr(t, err, redlatch.ErrConfig)
 }
 
 // TestClientThatTriesAgainIsNotBelievedUnsent has a go-redis client with its
