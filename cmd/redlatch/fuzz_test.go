@@ -2,15 +2,12 @@ package main
 
 import (
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch/store/redis"
 )
@@ -86,39 +83,6 @@ func FuzzSettingsFiles(f *testing.F) {
 				}
 			}
 		}
-	})
-}
-
-// FuzzSettingsOfTheEnvironment sets one variable.
-func FuzzSettingsOfTheEnvironment(f *testing.F) {
-	for i, value := range []string{"redis://u:p@a", "/tmp/x", "list", "on", "/etc/passwd", "5s", "true", "-1s", "1e9h", "9999999h", "\xff", "ignore", "256", ""} {
-		f.Add(uint8(i), value)
-	}
-	f.Add(uint8(slices.Index(settings, "grace")), strings.Repeat("x\xff", 1000))
-	f.Fuzz(func(t *testing.T, which uint8, value string) {
-		if strings.Contains(value, "\x00") {
-			return // no environment can hold it
-		}
-		alone(t)
-		name := settings[int(which)%len(settings)]
-		t.Setenv(variable(name), value)
-		say := &reporter{w: io.Discard}
-		cmd := newRun(say)
-		if err := applySettings(cmd, say); err != nil {
-			if shown := usage(t, err); !strings.Contains(shown, name) || !strings.Contains(shown, "$"+variable(name)) {
-				t.Errorf("%s=%q: the error does not name it: %s", variable(name), value, shown)
-			}
-			return
-		}
-		flag := cmd.Flags().Lookup(name)
-		if flag.Changed != (value != "") {
-			t.Errorf("%s=%q is heeded: %v", variable(name), value, flag.Changed)
-		}
-		cmd.Flags().Visit(func(f *pflag.Flag) {
-			if f.Name != name {
-				t.Errorf("%s=%q sets %s", variable(name), value, f.Name)
-			}
-		})
 	})
 }
 

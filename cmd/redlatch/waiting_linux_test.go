@@ -44,35 +44,6 @@ func TestWaitingShowsTheHolderSinceWhenAndThePlaceInLine(t *testing.T) {
 	}
 }
 
-func TestWaitingIsInColourUnlessToldOtherwise(t *testing.T) {
-	t.Parallel()
-	dir, _ := holdJob(t)
-	// What the leader of a session wrote last may be lost when it ends, so
-	// another one stays until the screen was looked at.
-	c := waitOn(t, dir, "sh", "-c", `trap : INT; "$@"; code=$?; read line; exit $code`, "sh", "redlatch", "run", "job", "--", "true")
-	c.shows(wiped + "\x1b[2mredlatch: waiting")
-	c.types(ctrlC)
-	c.shows(wiped + "redlatch: interrupted while waiting (interrupt)\r\n")
-	c.types("\n")
-	if code := exitCode(t, c.cmd.Wait()); code != 130 {
-		t.Errorf("exit code %d, want 130", code)
-	}
-}
-
-func TestBackgroundJobWaitsWithoutAWord(t *testing.T) {
-	t.Parallel()
-	dir, release := holdJob(t)
-	c := waitOn(t, dir, "PS1=ready> ", "bash", "--norc", "--noprofile", "-i")
-	c.shows("ready> ")
-	c.types("stty tostop; redlatch run job -- true & sleep 1; jobs; echo done $?\n")
-	if seen := c.shows("done 0"); strings.Contains(seen, "waiting for") || !strings.Contains(seen, "Running") {
-		t.Errorf("the terminal shows %q", seen)
-	}
-	release()
-	c.types("wait; exit\n")
-	c.cmd.Wait()
-}
-
 func TestWaitingLineObeysNobody(t *testing.T) {
 	value := strings.Repeat("0", 32) + ":host/1/\x1b]0;pwned\a"
 	view := func(r node.Reply) waitView {

@@ -22,7 +22,6 @@ import (
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
-	"github.com/redlatch/redlatch/node"
 )
 
 func TestMain(m *testing.M) {
@@ -213,22 +212,6 @@ func TestWithoutTheFenceTheStaleWriteIsShown(t *testing.T) {
 	if bad := said(lines, Bad); len(bad) != 2 {
 		t.Errorf("the demo said %q", bad)
 	}
-}
-
-// TestAFenceThatLetsAStaleWriterInIsABrokenPromise: all have the same token, as
-// far as the fence can see.
-func TestAFenceThatLetsAStaleWriterInIsABrokenPromise(t *testing.T) {
-	t.Parallel()
-	lines, _, err := show(t, Options{observe: func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r.Header.Set(fence.TokenHeader, strconv.FormatUint(uint64(node.MaxToken), 10))
-			next.ServeHTTP(w, r)
-		})
-	}})
-	if !errors.Is(err, ErrBroken) {
-		t.Errorf("the demo ended with %v", err)
-	}
-	has(t, lines, Line{"account", Bad, "balance 70: the 5 that B added are lost"})
 }
 
 func TestNoProcessIsLeftAfterAnInterrupt(t *testing.T) {
