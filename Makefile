@@ -166,10 +166,6 @@ fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
 fences: deps ## a million names used once: are their fences gone after the retention?
 	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./test/stores/redis
 
-.PHONY: startup
-startup: deps ## how much later a command begins under redlatch run than by itself
-	@$(GO) test -run '^$$' -bench Startup -benchtime 1x ./cmd/redlatch | grep CMD
-
 .PHONY: cover
 cover: deps ## what the tests reach, as build/cover.html
 	@mkdir -p build
@@ -187,7 +183,7 @@ tidy: ## go mod tidy in every module, with each other's go.mod as they are here
 
 .PHONY: man
 man: ## the manual pages, into build/man
-	$(GO) run ./cmd/redlatch man build/man
+	$(GO) run -tags man ./cmd/redlatch man build/man
 
 .PHONY: playground
 playground: ## the page of docs/playground, into build/playground: open its index.html, from the file or from a server

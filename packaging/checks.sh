@@ -96,8 +96,9 @@ check_installed() {
 	check "$kind: a held lock is refused" says '^75$' inside "$root" \
 		sh -c 'redlatch lock --nodes local --ttl 30s a >/dev/null && redlatch run -q -n --nodes local a -- true; echo $?'
 	! broken manual || rm "$share/man/man1/redlatch-run.1.gz"
-	inside "$root" redlatch man /home/test/man || true
-	check "$kind: every verb has its manual page [manual]" diff <(cd "$root/home/test/man" && ls) <(cd "$share/man/man1" && ls redlatch* | sed 's/\.gz$//')
+	check "$kind: every verb has its manual page [manual]" diff /dev/null \
+		<(inside "$root" redlatch help | awk '/^[A-Z]/ {verbs = /^Available/; next} verbs && NF {print $1}' |
+			while read -r verb; do [ "$verb" = help ] || [ -f "$share/man/man1/redlatch-$verb.1.gz" ] || echo "$verb"; done)
 	check "$kind: the manual page can be shown" says 'NAME' man -l "$share/man/man1/redlatch.1.gz"
 	! broken completion || echo 'if' >>"$share/bash-completion/completions/redlatch"
 	check "$kind: completion in bash [completion]" says 'redlatch' inside "$root" bash -c 'source /usr/share/bash-completion/completions/redlatch && complete -p redlatch'

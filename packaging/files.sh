@@ -11,9 +11,9 @@ rm -rf "$dir"
 mkdir -p "$dir/man" "$dir/completions" "$dir/tmp"
 trap 'rm -rf "$dir/tmp"' EXIT
 
-go build -o "$dir/tmp/redlatch" ./cmd/redlatch
+go build -tags man -o "$dir/tmp/redlatch" ./cmd/redlatch
 redlatch=$dir/tmp/redlatch
-"$redlatch" man "$dir/man"
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) "$redlatch" man "$dir/man" # the same pages from the same commit
 gzip -9n "$dir"/man/*.1
 "$redlatch" completion bash >"$dir/completions/redlatch.bash"
 "$redlatch" completion zsh >"$dir/completions/_redlatch"

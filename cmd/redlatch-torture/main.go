@@ -78,9 +78,9 @@ two leases at once are excused then, and must not harm the data. With --faults n
 a request that fails is a violation too. With --no-fence the database checks no
 tokens: paused clients then corrupt it.
 
-redis-server, or valkey-server, must be installed; for other --kinds, PostgreSQL, MySQL,
-MariaDB, etcd or ZooKeeper. Faults that are not possible here are left out, and the
-verdict says so.
+redis-server, or valkey-server, must be installed; for other --kinds, PostgreSQL,
+MySQL, MariaDB, etcd or ZooKeeper. Faults that are not possible here are left out,
+and the verdict says so.
 
 Exit status: 0 if every promise was kept; 1 if one was broken or the data corrupted;
 64 for a wrong command line; 69 if the servers or clients cannot be started or

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -15,45 +13,6 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 )
-
-func newCompletion() *cobra.Command {
-	shells := []string{"bash", "zsh", "fish"}
-	return &cobra.Command{
-		Use:   "completion bash|zsh|fish",
-		Short: "Print the shell completion script",
-		Long: `Print a script for bash, zsh or fish that completes commands, flags, their values,
-and the names of locks, for which it asks the configured nodes.`,
-		Example: `  source <(redlatch completion bash)
-  redlatch completion zsh > "${fpath[1]}/_redlatch"
-  redlatch completion fish > ~/.config/fish/completions/redlatch.fish`,
-		ValidArgs: shells,
-		Args:      oneArg("shell"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			out, root := cmd.OutOrStdout(), cmd.Root()
-			switch args[0] {
-			case "bash":
-				return errors.Join(root.GenBashCompletionV2(out, true), write(out, afterDashesBash))
-			case "zsh":
-				var text strings.Builder
-				err := root.GenZshCompletion(&text)
-				// The last lines call the function, which must be ours by then.
-				last := strings.LastIndex(text.String(), "\n# don't run the completion function")
-				if last < 0 {
-					last = text.Len()
-				}
-				return errors.Join(err, write(out, text.String()[:last]+afterDashesZsh+text.String()[last:]))
-			case "fish":
-				return errors.Join(root.GenFishCompletion(out, true), write(out, afterDashesFish))
-			}
-			return usageError(fmt.Errorf("unknown shell %q: must be bash, zsh or fish", args[0]), "try redlatch completion bash")
-		},
-	}
-}
-
-func write(out io.Writer, text string) error {
-	_, err := io.WriteString(out, text)
-	return err
-}
 
 // completeAll sets for every command how its flags and arguments are completed,
 // and that help shows its flags in the order in which they were added.
@@ -70,7 +29,7 @@ func completeAll(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "run", "lock", "ls", "show", "watch", "break":
 		cmd.ValidArgsFunction = completeName
-	case "extend", "unlock", "init", "doctor", "demo", "dev", "ui", "version":
+	case "extend", "unlock", "init", "doctor", "demo", "ui", "version":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, sub := range cmd.Commands() {
@@ -84,10 +43,13 @@ const completeLimit = time.Second
 // completeName completes the name of a lock with those that the nodes know.
 // After an error it offers nothing.
 func completeName(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp // the shell completes what follows --
-	}
 	const none = cobra.ShellCompDirectiveNoFileComp
+	switch {
+	case len(args) > 0 && cmd.Name() == "run":
+		return nil, cobra.ShellCompDirectiveDefault // CMD may be a file
+	case len(args) > 0:
+		return nil, none
+	}
 	if applySettings(cmd, &reporter{w: io.Discard}) != nil {
 		return nil, none
 	}
@@ -113,60 +75,3 @@ func completeName(cmd *cobra.Command, args []string, begun string) ([]string, co
 	}
 	return names, none
 }
-
-// After -- there is another command line, and it is completed as one. Each
-// shell has a way to do so, for commands such as nice or sudo.
-
-// afterDashesBash follows what cobra generates for bash. bash-completion has
-// _command_offset, in newer versions under another name. Without it, names of
-// commands and files are completed.
-const afterDashesBash = `
-__redlatch_or_wrapped() {
-    local i
-    case "${COMP_WORDS[1]}" in run|dev)
-        for ((i = 2; i < COMP_CWORD; i++)); do
-            [[ ${COMP_WORDS[i]} == -- ]] || continue
-            if declare -F _comp_command_offset >/dev/null; then
-                _comp_command_offset $((i + 1))
-            elif declare -F _command_offset >/dev/null; then
-                _command_offset $((i + 1))
-            elif ((COMP_CWORD == i + 1)); then
-                COMPREPLY=($(compgen -c -- "${COMP_WORDS[COMP_CWORD]}"))
-            fi
-            return
-        done
-    esac
-    __start_redlatch "$@"
-}
-complete -o default -F __redlatch_or_wrapped redlatch
-`
-
-// afterDashesZsh comes before what cobra generates for zsh calls its function.
-const afterDashesZsh = `
-functions[_redlatch_itself]=$functions[_redlatch]
-_redlatch() {
-    local i=${words[(i)--]}
-    if [[ $words[2] == (run|dev) ]] && (( i < CURRENT )); then
-        shift i words
-        (( CURRENT -= i ))
-        _normal
-        return
-    fi
-    _redlatch_itself "$@"
-}
-`
-
-// afterDashesFish follows what cobra generates for fish, which offers nothing
-// there.
-const afterDashesFish = `
-function __redlatch_wrapped
-    set -l words (commandline -opc)
-    contains -- "$words[2]" run dev; and contains -- -- $words
-end
-function __redlatch_complete_wrapped
-    set -l words (commandline -opc)
-    set -l i (contains -i -- -- $words)
-    complete -C (string join ' ' -- (string escape -- $words[(math $i + 1)..-1]) (commandline -ct))
-end
-complete -c redlatch -n __redlatch_wrapped -f -a '(__redlatch_complete_wrapped)'
-`

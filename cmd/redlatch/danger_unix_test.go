@@ -36,7 +36,7 @@ func TestWhatEndangersLocksIsPrinted(t *testing.T) {
 			t.Errorf("%q: it prints %s", args, stderr)
 		}
 	}
-	for _, args := range [][]string{{"--json"}, {"-q", "--json"}, {"--log-format", "json"}} {
+	for _, args := range [][]string{{"--json"}, {"-q", "--json"}} {
 		if stderr := run(args...); !strings.Contains(stderr, `"event":"warning"`) || strings.Count(stderr, "may evict") != 1 {
 			t.Errorf("%q: it prints %s", args, stderr)
 		}
@@ -52,7 +52,7 @@ func TestReaderOfStderrThatIsGoneDoesNotEndTheCommand(t *testing.T) {
 	must(t, r.Close())
 	defer w.Close()
 	for script, want := range map[string]int{"exit 7": 7, "kill -PIPE $$; exit 7": exitSignal + int(syscall.SIGPIPE)} {
-		cmd := exec.Command("redlatch", "run", "--log-format", "json", "--nodes", "sqlite:"+filepath.Join(t.TempDir(), "locks.db"), "job", "--", "sh", "-c", script)
+		cmd := exec.Command("redlatch", "run", "--json", "--nodes", "sqlite:"+filepath.Join(t.TempDir(), "locks.db"), "job", "--", "sh", "-c", script)
 		cmd.Stderr = w
 		if code := exitCode(t, cmd.Run()); code != want {
 			t.Errorf("%s: exit %d, want %d", script, code, want)

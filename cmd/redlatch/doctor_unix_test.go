@@ -18,7 +18,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	nodes := strings.Join(servertest.Addresses(servers), ",")
-	code, stdout, stderr := command(t, "doctor", "--nodes", nodes)
+	code, stdout, stderr := command(t, "doctor", "--samples", "5", "--nodes", nodes)
 	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   marker\n         0 of 3 nodes are trusted; quorum is 2") || strings.Count(stdout, "not marked") != 3 || !strings.Contains(stdout, "fix: run redlatch init") {
 		t.Errorf("new servers: exit %d, %s%s", code, stdout, stderr)
 	}
@@ -27,16 +27,16 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "suggested: --ttl ") || !strings.Contains(stdout, " --node-timeout ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("servers in service: exit %d, %s", code, stdout)
 	}
-	if _, wide, _ := command(t, "doctor", "--all", "--nodes", nodes); strings.Count(wide, "it is a master") != 3 {
+	if _, wide, _ := command(t, "doctor", "--all", "--samples", "5", "--nodes", nodes); strings.Count(wide, "it is a master") != 3 {
 		t.Errorf("in full: %s", wide)
 	}
 	servers[1].Do("CONFIG", "SET", "maxmemory", "100mb")
 	servers[1].Do("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-	code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
+	code, stdout, stderr = command(t, "doctor", "--samples", "5", "--nodes", nodes)
 	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   eviction, "+servers[1].URL()+"\n") {
 		t.Errorf("a server that evicts: exit %d, %s%s", code, stdout, stderr)
 	}
-	code, stdout, _ = command(t, "doctor", "--json", "--nodes", nodes)
+	code, stdout, _ = command(t, "doctor", "--json", "--samples", "5", "--nodes", nodes)
 	var last struct{ Event, Worst string }
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	for _, line := range lines {
@@ -49,17 +49,17 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	}
 	servers[1].Do("CONFIG", "SET", "maxmemory-policy", "noeviction")
 	servers[0].Kill()
-	code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
+	code, stdout, stderr = command(t, "doctor", "--samples", "5", "--nodes", nodes)
 	if code != exitEndangered || strings.Contains(stdout, "danger") || !strings.Contains(stdout, "warning  quorum") || stderr != "redlatch: 1 of 3 nodes does not answer: "+servers[0].URL()+"\n" {
 		t.Errorf("one node is down: exit %d, %s%s", code, stdout, stderr)
 	}
 	servers[1].Kill()
-	code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
+	code, stdout, stderr = command(t, "doctor", "--samples", "5", "--nodes", nodes)
 	if code != exitNoQuorum || !strings.Contains(stdout, "danger   quorum") || !strings.Contains(stderr, "1 of 3 nodes answer") {
 		t.Errorf("a majority is away: exit %d, %s%s", code, stdout, stderr)
 	}
 	servers[2].Kill()
-	if code, _, _ = command(t, "doctor", "--nodes", nodes); code != exitNoQuorum {
+	if code, _, _ = command(t, "doctor", "--samples", "5", "--nodes", nodes); code != exitNoQuorum {
 		t.Errorf("all are away: exit %d", code)
 	}
 	for _, args := range [][]string{{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--nodes", "local", "--name", strings.Repeat("n", 600)}, {"doctor", "--json=yaml"}, {"doctor", "--nodes", "http://x"}} {

@@ -19,7 +19,7 @@ var exitCodes = []struct {
 	{"64", "the command line, a setting or a handle is wrong; the nodes have another membership; or this command runs under the lock that it would wait for", nil},
 	{"69", "too few nodes answered or are in service; or an address, a file or a server cannot be used", []string{"run", "lead", "lock", "extend", "unlock", "ls", "show", "ui", "break", "doctor", "demo", "dev", "init"}},
 	{"73", "a file cannot be written: that of --metrics, and CMD did not run, or the program that install copies", []string{"run", "lead", "install"}},
-	{"74", "stdout cannot be written; lock has released its lock again", []string{"lock", "extend", "unlock", "ls", "show", "watch", "ui", "break", "doctor", "demo", "init", "version", "man"}},
+	{"74", "stdout cannot be written; lock has released its lock again", []string{"lock", "extend", "unlock", "ls", "show", "watch", "ui", "break", "doctor", "demo", "init", "version"}},
 	{"75", "another client holds the lock, or the wait is over; -E sets another code", []string{"run", "lock", "break"}},
 	{"79", "the lock was lost while CMD ran, or is no longer held; or --once could not record that CMD succeeded", []string{"run", "lead", "lock", "extend", "unlock"}},
 	{"126", "CMD cannot be run", []string{"run", "lead", "dev"}},

@@ -2,15 +2,12 @@ package main
 
 import (
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch/store/redis"
 )
@@ -89,39 +86,6 @@ func FuzzSettingsFiles(f *testing.F) {
 	})
 }
 
-// FuzzSettingsOfTheEnvironment sets one variable.
-func FuzzSettingsOfTheEnvironment(f *testing.F) {
-	for i, value := range []string{"redis://u:p@a", "/tmp/x", "list", "on", "/etc/passwd", "5s", "true", "-1s", "1e9h", "9999999h", "\xff", "ignore", "256", ""} {
-		f.Add(uint8(i), value)
-	}
-	f.Add(uint8(slices.Index(settings, "grace")), strings.Repeat("x\xff", 1000))
-	f.Fuzz(func(t *testing.T, which uint8, value string) {
-		if strings.Contains(value, "\x00") {
-			return // no environment can hold it
-		}
-		alone(t)
-		name := settings[int(which)%len(settings)]
-		t.Setenv(variable(name), value)
-		say := &reporter{w: io.Discard}
-		cmd := newRun(say)
-		if err := applySettings(cmd, say); err != nil {
-			if shown := usage(t, err); !strings.Contains(shown, name) || !strings.Contains(shown, "$"+variable(name)) {
-				t.Errorf("%s=%q: the error does not name it: %s", variable(name), value, shown)
-			}
-			return
-		}
-		flag := cmd.Flags().Lookup(name)
-		if flag.Changed != (value != "") {
-			t.Errorf("%s=%q is heeded: %v", variable(name), value, flag.Changed)
-		}
-		cmd.Flags().Visit(func(f *pflag.Flag) {
-			if f.Name != name {
-				t.Errorf("%s=%q sets %s", variable(name), value, f.Name)
-			}
-		})
-	})
-}
-
 // FuzzPasswords puts the password of a file into an address.
 func FuzzPasswords(f *testing.F) {
 	for _, address := range []string{"redis://a", "rediss://user@a:1/2?tls_server_name=b", "redis+sentinel://a+b/m", "redis://u:p@a", "redis://@a", "sqlite:x", "redis://a/@", "redis://[::1]:1", "redis:a", "redis://:@a"} {
@@ -162,75 +126,6 @@ func FuzzPasswords(f *testing.F) {
 		}
 		if before.Password != "" && !hasPassword(address) || want != "" && !hasPassword(with) {
 			t.Errorf("the password in %q or %q is not seen", address, with)
-		}
-	})
-}
-
-// FuzzNodeLists splits lists of addresses.
-func FuzzNodeLists(f *testing.F) {
-	for _, text := range []string{"", ",", "redis://a,redis://b", " redis://a , sqlite:/x ", "redis://u:p,w@a", "sqlite:///a", "a,,b", "\xff", "REDIS://a", "redis+x://a"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		addresses := split(text)
-		for _, a := range addresses {
-			if a == "" || strings.Contains(a, ",") || strings.TrimSpace(a) != a || !strings.Contains(text, a) {
-				t.Errorf("%q has the address %q", text, a)
-			}
-			parsed, err := redis.ParseAddress(a)
-			if err == nil && kindOf(a) != "redis" {
-				t.Errorf("%q is an address of Redis, and is taken for %q", a, kindOf(a))
-			}
-			if err == nil && parsed.Password != "" && !hasPassword(text) {
-				t.Errorf("the password in %q is not seen", text)
-			}
-		}
-		if again := split(strings.Join(addresses, ",")); !slices.Equal(again, addresses) {
-			t.Errorf("%q is split into %q, and that into %q", text, addresses, again)
-		}
-	})
-}
-
-// FuzzHandleInput reads a handle from each of its sources.
-func FuzzHandleInput(f *testing.F) {
-	for _, text := range []string{"", " ", "redlatch1.abc\n", "-", strings.Repeat("x", maxHandle), strings.Repeat("x", maxHandle+1), "\x00"} {
-		f.Add(text, text)
-	}
-	f.Fuzz(func(t *testing.T, argument, stdin string) {
-		alone(t)
-		handle, err := findHandle([]string{argument}, strings.NewReader(stdin))
-		if err != nil {
-			usage(t, err)
-			return
-		}
-		if handle == "" || handle != strings.TrimSpace(handle) {
-			t.Errorf("%q and %q give the handle %q", argument, stdin, handle)
-		}
-		if argument == "-" && (len(stdin) > maxHandle || !strings.Contains(stdin, handle)) || argument != "-" && !strings.Contains(argument, handle) {
-			t.Errorf("%q and %q give the handle %q", argument, stdin, handle)
-		}
-	})
-}
-
-// FuzzFlags tests values for the flags that our own code parses.
-func FuzzFlags(f *testing.F) {
-	for _, text := range []string{"", "auto", "on", "off", "ON", "term", "kill", "ignore", "wait", "skip", "\xff"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		alone(t)
-		for _, name := range []string{"guard", "on-lost", "on-held"} {
-			say := &reporter{w: io.Discard}
-			cmd := newRun(say)
-			before := cmd.Flags().Lookup(name).Value.String()
-			err := cmd.Flags().Set(name, text)
-			after := cmd.Flags().Lookup(name).Value.String()
-			if err == nil && after != text || err != nil && after != before {
-				t.Errorf("--%s=%q: %v, and it is %q", name, text, err, after)
-			}
-			if err != nil && !strings.Contains(err.Error(), "must be ") {
-				t.Errorf("--%s=%q does not say what it may be: %v", name, text, err)
-			}
 		}
 	})
 }

@@ -95,34 +95,6 @@ func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
 	}
 }
 
-// TestPipelineEndsWithItsCommand kills redlatch: the reader of its stdout must
-// not wait for the guardian, which still has work to do.
-func TestPipelineEndsWithItsCommand(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	cmd := exec.Command("redlatch", "run", "--ttl", "3s", "job", "--", "sh", "-c", `trap "" TERM; echo $$; exec >&- 2>&-; while :; do sleep 0.02; done`)
-	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	t.Cleanup(func() { cmd.Process.Kill() })
-	var pid int
-	if _, err := fmt.Fscan(stdout, &pid); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Process.Kill()
-	if rest, err := io.ReadAll(stdout); err != nil || strings.TrimSpace(string(rest)) != "" {
-		t.Errorf("stdout: %q, %v", rest, err)
-	}
-	if !processes.Alive(pid) {
-		t.Error("CMD ended first: this shows nothing")
-	}
-	cmd.Wait()
-	if !poll.Holds(poll.Patience, func() bool { return !processes.Alive(pid) }) {
-		t.Errorf("CMD, process %d, is still alive", pid)
-	}
-}
-
 // TestKilledAtAnyMomentLeavesNothingRunning kills redlatch while it starts CMD,
 // which starts others at once. The kills are spread over every step of that.
 func TestKilledAtAnyMomentLeavesNothingRunning(t *testing.T) {

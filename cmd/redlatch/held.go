@@ -112,7 +112,7 @@ func (h *heldLock) release(end *outcome) {
 	}
 }
 
-// note logs what happens to CMD.
+// note tells what happens to CMD.
 func (h *heldLock) note(n supervise.Note) {
 	switch n.What {
 	case supervise.Started:
@@ -129,10 +129,10 @@ func (h *heldLock) note(n supervise.Note) {
 	}
 }
 
-// logContended logs, once for each lock, that another waits for it. It costs
+// tellContended tells, once for each lock, that another waits for it. It costs
 // requests, so nothing is asked unless it is written.
-func (h *heldLock) logContended() {
-	if !h.say.logs() || h.say.quiet {
+func (h *heldLock) tellContended() {
+	if !h.say.json || h.say.quiet {
 		return
 	}
 	for _, lease := range h.all {
@@ -203,13 +203,14 @@ func heldSince(name string, acquired time.Time) string {
 	return fmt.Sprintf("%q, held since %s (%v),", name, acquired.Format(layout), held.Round(time.Second))
 }
 
-// extensions is an Observer that keeps the result of the last extension, for
-// the message that says why a lock was lost. While we wait it keeps our place
-// in the queue.
+// extensions is an Observer that keeps the result of the last extension of each
+// lock, for the message that says why one was lost. While we wait it keeps our
+// place in the queue.
 type extensions struct {
 	places
-	mu     sync.Mutex
-	failed error // nil if the last one was confirmed
+	mu      sync.Mutex
+	failed  map[string]error           // by name: the last one was not confirmed
+	changed func(end observe.RoundEnd) // called when extensions begin to fail, and when they succeed again
 }
 
 func (e *extensions) RoundEnd(_ context.Context, end observe.RoundEnd) {
@@ -217,16 +218,42 @@ func (e *extensions) RoundEnd(_ context.Context, end observe.RoundEnd) {
 		return
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.failed = end.Err
+	before, changed := e.failed[end.Name], e.changed
+	if e.failed != nil {
+		e.failed[end.Name] = end.Err
+	}
+	e.mu.Unlock()
+	// If a majority refuses, there is no other try.
+	again := 2*end.Refused < len(end.Nodes)
+	if changed != nil && again && (before == nil) != (end.Err == nil) {
+		changed(end)
+	}
 }
 
-// failure describes the last extension if it failed, and is empty otherwise.
+// failure describes the last extension of a lock if it failed, and is empty
+// otherwise.
 func (e *extensions) failure() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.failed == nil {
-		return ""
+	for _, err := range e.failed {
+		if err != nil {
+			return message(err)
+		}
 	}
-	return message(e.failed)
+	return ""
+}
+
+// tellExtensions tells from now on when extensions of the locks begin to fail, and
+// when they succeed again.
+func (h *heldLock) tellExtensions() {
+	h.extends.mu.Lock()
+	defer h.extends.mu.Unlock()
+	h.extends.failed = map[string]error{} // those of a leader's last term are over
+	h.extends.changed = func(end observe.RoundEnd) {
+		if end.Err == nil {
+			h.say.event(slog.LevelInfo, "extended", end.Name, "lock is extended again", fields{}.add("left", h.Remaining()))
+			return
+		}
+		h.say.event(slog.LevelWarn, "extending", end.Name, "lock could not be extended, trying again", fields{}.add("left", h.Remaining()).add("err", message(end.Err)))
+	}
 }

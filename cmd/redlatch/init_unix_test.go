@@ -116,19 +116,6 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	}
 }
 
-func TestShortBoundsOfTheNodesAreHeeded(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	declareNew(t, servers, "--max-ttl", "2s")
-	nodes := strings.Join(servertest.Addresses(servers), ",")
-	if code, _, stderr := command(t, "run", "--nodes", nodes, "job", "--", "true"); code != 0 {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
-	if code, _, stderr := command(t, "run", "--ttl", "3s", "--nodes", nodes, "job", "--", "true"); code != exitUsage || !strings.Contains(stderr, "--ttl is 3s") {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
-}
-
 func TestInitRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	server := servertest.Redis(t, 1)[0].URL()
@@ -143,18 +130,5 @@ func TestInitRefusesBadInput(t *testing.T) {
 		if code != exitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s", args, code, stderr)
 		}
-	}
-}
-
-func TestLongTTLIsTakenWhereTheNodesAreMarkedForIt(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	declareNew(t, servers, "--max-ttl", "5m")
-	nodes := strings.Join(servertest.Addresses(servers), ",")
-	if code, _, stderr := command(t, "run", "--ttl", "1m", "--nodes", nodes, "job", "--", "true"); code != 0 {
-		t.Errorf("run --ttl 1m on nodes for 5m: exit %d, %s", code, stderr)
-	}
-	if code, _, stderr := command(t, "run", "--ttl", "6m", "--nodes", nodes, "job", "--", "true"); code != exitUsage || !strings.Contains(stderr, "between 10ms and 5m0s") {
-		t.Errorf("run --ttl 6m: exit %d, %s", code, stderr)
 	}
 }

@@ -28,21 +28,6 @@ func TestTrustingAtOnceIsAskedForOnATerminal(t *testing.T) {
 	}
 }
 
-func TestQuarantineIsABarOnATerminal(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	args := []string{"env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(servertest.Addresses(servers), ","), "--max-ttl", "3s"}
-	c := onTerminal(t, args...)
-	c.shows(wiped + "redlatch: waiting for 3 nodes [")
-	c.shows("[#") // it grows
-	if rest := c.shows("trusted; max TTL 3s"); !strings.Contains(rest, wiped+servers[0].URL()) {
-		t.Errorf("the bar is still there when it is over: %q", rest)
-	}
-	if code := exitCode(t, c.cmd.Wait()); code != 0 {
-		t.Errorf("exit %d", code)
-	}
-}
-
 func TestInitThatIsInterruptedLeavesTheNodesToTheirQuarantine(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)

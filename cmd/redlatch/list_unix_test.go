@@ -10,7 +10,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -112,33 +111,5 @@ func TestStateGoesByThoseThatAnswer(t *testing.T) {
 		if got := stateOf(&l); got != c.want {
 			t.Errorf("%s is %s, want %s", c.nodes, got, c.want)
 		}
-	}
-}
-
-func TestSilentNodesAreShownAsSuch(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	declareNew(t, servers)
-	nodes := strings.Join(servertest.Addresses(servers), ",")
-	handleOf(t, nodes, "job", "--ttl", "25s")
-	if !poll.Holds(poll.Patience, func() bool { return servers[0].Do("EXISTS", "job") == "1" }) {
-		t.Fatal("the first server does not have the lock")
-	}
-	servers[1].Freeze()
-	servers[2].Freeze()
-	code, stdout, stderr := command(t, "ls", "--nodes", nodes)
-	if code != exitNoQuorum || !regexp.MustCompile(`(?m)^job +unknown +\S+ .* 1/3$`).MatchString(stdout) ||
-		!regexp.MustCompile(`^redlatch: cannot list the locks: no quorum \(2 of 3 needed\): redis://\S+: answered; redis://\S+: node did not answer within its time limit; redis://\S+: node did not answer`).MatchString(stderr) {
-		t.Errorf("ls: exit %d, %s%s", code, stdout, stderr)
-	}
-	code, stdout, stderr = command(t, "show", "--nodes", nodes, "job")
-	if code != exitNoQuorum || strings.Contains(stdout+stderr, "context deadline") ||
-		!regexp.MustCompile(`(?m)^state +unknown: only 1 of 3 nodes answer, and 1 of those name \S+$`).MatchString(stdout) ||
-		!regexp.MustCompile(`(?m)^NODE +HOLDER +EXPIRES IN +TOKEN +FENCE +WAITING CLIENTS +ERROR$`).MatchString(stdout) ||
-		len(regexp.MustCompile(`(?m)^redis://\S+ +unknown +- +- +- +- +node did not answer within its time limit$`).FindAllString(stdout, -1)) != 2 {
-		t.Errorf("show: exit %d, %s%s", code, stdout, stderr)
-	}
-	for _, s := range servers {
-		s.Thaw()
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -56,7 +55,6 @@ handle is a secret: it can release the lock.
 	flags.StringVar(&f.label, "label", "", "a name for the holder, shown beside host and process id (default shell-PID, the calling process)")
 	flags.BoolVarP(&say.quiet, "quiet", "q", false, "print errors only: nothing while waiting, nor when another client holds the lock")
 	say.registerJSON(flags, "write JSON to stdout instead of lines for eval")
-	say.registerLog(flags)
 	return cmd
 }
 
@@ -113,7 +111,6 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	if _, err := lease.Detach(); err != nil {
 		return lostOutcome(causeStalled, fmt.Errorf("%q expired before it could be used", name))
 	}
-	say.event(slog.LevelInfo, "acquired", name, "lock acquired", leaseFields([]*redlatch.Lease{lease}).add("waited", waited))
 	client.Close() // waits for answers that came late
 	say.reduced(name, client)
 	return nil
@@ -208,7 +205,6 @@ from stdin: ps shows an argument to other users.
 			lease.Detach()
 			return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the lock is extended, but cannot write to stdout: %w", err)}
 		}
-		say.event(slog.LevelInfo, "extended", lease.Name(), "lock extended", leaseFields([]*redlatch.Lease{lease}))
 		_, err = lease.Detach()
 		return err
 	})
@@ -230,7 +226,6 @@ from stdin: ps shows an argument to other users.
 		if err := client.Release(ctx, handle); err != nil {
 			return err
 		}
-		say.event(slog.LevelInfo, "released", "", "lock released", nil)
 		if say.json {
 			return writeJSON(cmd.OutOrStdout(), fields{}.add("event", "released").with("nodes", f.opened))
 		}
@@ -245,7 +240,6 @@ func (f *nodeFlags) registerHandle(cmd *cobra.Command, say *reporter, do func(co
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.withHandle(cmd, args, do) }
 	f.register(cmd.Flags(), nil) // where the lock is was reported when it was acquired
 	say.registerJSON(cmd.Flags(), "write JSON to stdout")
-	say.registerLog(cmd.Flags())
 }
 
 // withHandle finds the handle and calls do with it and a client. Unlike a

@@ -32,11 +32,13 @@ func execute(args []string) *outcome {
 		return &outcome{}
 	}
 	end := outcomeOf(err)
-	say.settleLog(cmd, args)
 	say.end(end)
 	failEval(cmd, say, end.code)
 	return end
 }
+
+// packagersVerbs are verbs that only builds with a tag of theirs have.
+var packagersVerbs []func() *cobra.Command
 
 func newRoot(say *reporter) *cobra.Command {
 	root := &cobra.Command{
@@ -47,7 +49,12 @@ runs once at a time, on this machine or on many.
 
 Without --nodes the lock is in a file of this user on this machine. With the
 addresses of one or more servers it holds between all machines that use them; three
-or five servers tolerate the loss of one or two.`,
+or five servers tolerate the loss of one or two.
+
+A flag that is not given is taken from the environment, as REDLATCH_ and its name in
+capitals, and else from the file $REDLATCH_CONFIG, else
+$XDG_CONFIG_HOME/redlatch/config, else ~/.config/redlatch/config: lines of key =
+value. REDLATCH_PASSWORD is the password for addresses without one.`,
 		Example: `  redlatch run nightly-report -- ./report.sh
   redlatch run -n --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
   redlatch doctor`,
@@ -66,9 +73,12 @@ or five servers tolerate the loss of one or two.`,
 	}
 	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(wrongValue(err), meantFlag(cmd, err)) })
-	root.AddCommand(newRun(say), newLead(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newWatch(say), newUI(say), newBreak(say), newDoctor(say), newDemo(say), newDev(say), newInit(say), newSchema(), newInstall(), newVersion(say), newCompletion(), newMan(), newNodesTopic(), newExitTopic())
+	root.AddCommand(newRun(say), newLead(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newWatch(say), newUI(say), newBreak(say), newDoctor(say), newDemo(say), newDev(say), newInit(say), newSchema(), newInstall(), newVersion(say), newNodesTopic(), newExitTopic())
+	for _, verb := range packagersVerbs {
+		root.AddCommand(verb())
+	}
 	root.SetHelpCommand(newHelp())
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.InitDefaultCompletionCmd()
 	completeAll(root)
 	return root
 }

@@ -48,44 +48,46 @@ func TestRunWithAMembershipOfOneBesideOneOfThreeIsRefused(t *testing.T) {
 // only requests of commands that end at once.
 func TestServerThatLostItsDataComesBackThroughCommandsOfOneLock(t *testing.T) {
 	t.Parallel()
-	for _, verb := range []string{"run", "lock"} {
-		servers := servertest.Redis(t, 3)
-		// A quarantine that a command of a busy machine does not miss.
-		declareNew(t, servers, "--max-ttl", "5s")
-		abc := strings.Join(servertest.Addresses(servers), ",")
-		servers[0].Do("FLUSHALL")
-		// Until it did what it should; on a busy machine an answer may be late.
-		commands := 0
-		repeat := func(done func(stderr string) bool) {
-			t.Helper()
-			for deadline := time.Now().Add(time.Minute); ; commands++ {
-				args := []string{verb, "--nodes", abc, fmt.Sprint("job ", commands)}
-				if verb == "run" {
-					args = append(args, "--", "true")
-				}
-				code, _, stderr := command(t, args...)
-				if code == 0 && done(stderr) {
-					return
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("the last %s: exit %d, %s; the server is marked %q", verb, code, stderr, servers[0].Do("GET", "redlatch:1:marker"))
-				}
+	servers := servertest.Redis(t, 3)
+	// A quarantine that a command of a busy machine does not miss.
+	declareNew(t, servers, "--max-ttl", "5s")
+	abc := strings.Join(servertest.Addresses(servers), ",")
+	servers[0].Do("FLUSHALL")
+	// Until it did what it should; on a busy machine an answer may be late.
+	commands := 0
+	repeat := func(done func(stderr string) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; {
+			commands++
+			args := []string{"lock", "--nodes", abc, fmt.Sprint("job ", commands)}
+			if commands%2 == 0 {
+				args = append([]string{"run", "--json"}, append(args[1:], "--", "true")...)
+			}
+			code, _, stderr := command(t, args...)
+			if args[0] == "lock" && strings.Count(stderr, "\n") > 1 {
+				t.Errorf("it says more than one line: %q", stderr)
+			}
+			if code == 0 && done(stderr) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the last %s: exit %d, %s; the server is marked %q", args[0], code, stderr, servers[0].Do("GET", "redlatch:1:marker"))
 			}
 		}
-		repeat(func(stderr string) bool {
-			if strings.Count(stderr, "\n") > 1 {
-				t.Errorf("%s says more than one line: %q", verb, stderr)
-			}
-			return strings.Contains(stderr, servers[0].URL()+": quarantined")
-		})
-		repeat(func(string) bool {
-			var trusted int64
-			if marker := strings.Fields(servers[0].Do("GET", "redlatch:1:marker")); len(marker) > 9 {
-				fmt.Sscan(marker[9], &trusted)
-			}
-			return trusted > 0 && trusted < time.Now().UnixMicro()
-		})
-		servers[1].Kill()
-		repeat(func(string) bool { return true })
 	}
+	repeat(func(stderr string) bool {
+		return strings.HasPrefix(stderr, "redlatch: "+servers[0].URL()+": quarantined")
+	})
+	repeat(func(stderr string) bool {
+		return strings.Contains(stderr, `"event":"quarantined"`) && strings.Contains(stderr, `"node":"`+servers[0].URL()+`"`)
+	})
+	repeat(func(string) bool {
+		var trusted int64
+		if marker := strings.Fields(servers[0].Do("GET", "redlatch:1:marker")); len(marker) > 9 {
+			fmt.Sscan(marker[9], &trusted)
+		}
+		return trusted > 0 && trusted < time.Now().UnixMicro()
+	})
+	servers[1].Kill()
+	repeat(func(string) bool { return true })
 }

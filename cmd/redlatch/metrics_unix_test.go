@@ -154,30 +154,6 @@ func TestMetricsSayHowARunEnded(t *testing.T) {
 	}
 }
 
-func TestMetricsOfAWaitThatIsInterrupted(t *testing.T) {
-	t.Parallel()
-	dir, _ := holdJob(t)
-	file := filepath.Join(dir, "job.prom")
-	waiter := exec.Command("redlatch", "run", "-q", "--metrics", file, "job", "--", "true")
-	waiter.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
-	must(t, waiter.Start())
-	defer waiter.Process.Kill()
-	if !poll.Holds(poll.Patience, func() bool {
-		values, _ := textfile.Read(file, metricPrefix)
-		return metric(values, "waiting", "name", "job") == "1"
-	}) {
-		t.Fatal("the file does not say that it waits")
-	}
-	waiter.Process.Signal(syscall.SIGTERM)
-	if code := exitCode(t, waiter.Wait()); code != 143 {
-		t.Errorf("exit %d", code)
-	}
-	values := checkMetrics(t, file)
-	if metric(values, "waiting", "name", "job") != "0" || metric(values, "outcome", "name", "job", "outcome", "interrupted") != "1" || metric(values, "exit_code", "name", "job") != "143" {
-		t.Errorf("%v", values)
-	}
-}
-
 func TestMetricsOfALostLockNameTheCauseAndTheNodes(t *testing.T) {
 	t.Parallel()
 	servers := newQuorum(t, 3)
@@ -269,7 +245,12 @@ func TestMetricsThatBecomeUnwritableDuringTheWaitAreAnErrorBeforeCMD(t *testing.
 	waiter.Env, waiter.Stderr = append(os.Environ(), "REDLATCH_STATE_DIR="+dir), &stderr
 	must(t, waiter.Start())
 	defer waiter.Process.Kill()
-	appears(t, file)
+	if !poll.Holds(poll.Patience, func() bool {
+		values, _ := textfile.Read(file, metricPrefix)
+		return metric(values, "waiting", "name", "job") == "1"
+	}) {
+		t.Fatal("the file does not say that it waits")
+	}
 	must(t, os.RemoveAll(folder))
 	release()
 	if code := exitCode(t, waiter.Wait()); code != exitCannotCreate || !strings.Contains(stderr.String(), "CMD was not run") {

@@ -26,20 +26,3 @@ func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
 		t.Errorf("exit code %d, want %d; %s", code, exitLost, text)
 	}
 }
-
-func TestOccurrenceIsDoneForAllThatUseTheNodes(t *testing.T) {
-	t.Parallel()
-	servers := newQuorum(t, 3)
-	for i, want := range []string{`"event":"exited"`, `"event":"completed"`} {
-		cmd, stderr := run(t, servers, "--json", "--once", "monday", "job", "--", "true")
-		if code := exitCode(t, cmd.Wait()); code != 0 || !strings.Contains(stderr.String(), want) {
-			t.Fatalf("run %d: exit code %d, %s", i, code, stderr)
-		}
-		servers[0].Kill() // a minority may be missing
-	}
-	servers[1].Kill()
-	cmd, stderr := run(t, servers, "-w", "1s", "--once", "tuesday", "job", "--", "true")
-	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum {
-		t.Errorf("without a majority: exit code %d, %s", code, stderr)
-	}
-}

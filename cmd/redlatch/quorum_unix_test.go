@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -201,70 +200,4 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
-	t.Parallel()
-	servers := newQuorum(t, 3)
-	file := filepath.Join(t.TempDir(), "held")
-	holder, _ := run(t, servers, "taken", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, file)
-	appears(t, file)
-	garbage := filepath.Join(t.TempDir(), "garbage")
-	must(t, os.WriteFile(garbage, []byte("no program"), 0o700))
-	for _, c := range []struct {
-		want int
-		says string
-		args []string
-	}{
-		{0, "", []string{"job", "--", "true"}},
-		{1, "", []string{"job", "--", "false"}},
-		{42, "", []string{"job", "--", "sh", "-c", "exit 42"}},
-		{143, "", []string{"job", "--", "sh", "-c", "kill -TERM $$"}},
-		{exitHeld, "is held by", []string{"-n", "taken", "--", "true"}},
-		{exitHeld, "after a wait of", []string{"-w", "50ms", "taken", "--", "true"}},
-		{7, "is held by", []string{"-n", "-E", "7", "taken", "--", "true"}},
-		{exitUsage, "cannot be combined", []string{"-n", "-w", "1s", "job", "--", "true"}},
-		{exitCannotRun, "#!/bin/sh", []string{"job", "--", garbage}},
-		{exitNotFound, "install it", []string{"job", "--", "no-such-command"}},
-		{exitLost, "--max-hold of 500ms", []string{"--max-hold", "500ms", "job", "--", "sleep", "1000"}},
-	} {
-		cmd, stderr := run(t, servers, c.args...)
-		code, text := exitCode(t, cmd.Wait()), stderr.String()
-		if lines := strings.Count(text, "\n"); code != c.want || !strings.Contains(text, c.says) || lines > 1 || c.says == "" && lines > 0 {
-			t.Errorf("run %q: exit code %d, want %d; stderr %q", c.args, code, c.want, text)
-		}
-	}
-	holder.Process.Signal(syscall.SIGTERM)
-	holder.Wait()
-	for _, s := range servers {
-		if keys := s.Keys(); len(keys) > 0 {
-			t.Errorf("%s still has %q", s.Addr(), keys)
-		}
-	}
-}
-
-// TestRunWaitsForNodesAsForAHolder makes a majority lose its data, so that the
-// nodes are quarantined for some four seconds.
-func TestRunWaitsForNodesAsForAHolder(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	declareNew(t, servers, "--max-ttl", "4s")
-	lose := func() {
-		for _, s := range servers[1:] {
-			s.Do("FLUSHALL")
-		}
-	}
-	lose()
-	cmd, stderr := run(t, servers, "-n", "job", "--", "true")
-	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum || strings.Contains(stderr.String(), "waiting") {
-		t.Errorf("-n: exit code %d, want %d; %s", code, exitNoQuorum, stderr)
-	}
-	lose()
-	// On a busy machine the answer of one of the two may come after the first line.
-	waits := regexp.MustCompile("waiting for (1 node|2 nodes) to leave quarantine")
-	cmd, stderr = run(t, servers, "-w", "1s", "job", "--", "true")
-	if code := exitCode(t, cmd.Wait()); code != 0 || !waits.MatchString(stderr.String()) {
-		t.Errorf("-w 1s: exit code %d, want 0 and what it waited for: %s", code, stderr)
-	}
-	t.Log(stderr)
 }

@@ -77,13 +77,6 @@ func TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s", nodes, code, stdout, stderr)
 		}
 	}
-	if testing.Short() {
-		return // the rest waits for the quarantine
-	}
-	code, stdout, stderr := command(t, "doctor", "--ready", "-w", "3m", "--nodes", postgres)
-	if code != 0 || stdout != "all 1 nodes are ready\n" {
-		t.Errorf("exit %d, %s%s", code, stdout, stderr)
-	}
 }
 
 // TestRollingRestartByTheReadinessCheckLosesNoLock restarts three servers

@@ -6,38 +6,31 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/cmd/internal/flag"
 )
 
-// reporter writes to stderr how a verb ended, for a person or for a program.
-// Stdout is CMD's. It has three forms: text, lines of JSON (--json), and a log
-// (--log-format json).
+// reporter writes to stderr what happens, for a person, or with --json as lines
+// for a program. Stdout is CMD's.
 type reporter struct {
 	w     io.Writer
 	quiet bool
-	json  bool // of stderr, or of stdout if the verb writes to it
-	logFlag
-}
+	json  bool // of stderr, and of stdout if the verb writes to it
 
-// ofStderr annotates the flag --json of a verb whose stderr it is the form of.
-const ofStderr = "of-stderr"
+	mu   sync.Mutex
+	held fields // of the locks that are held; they are in every line
+}
 
 func (r *reporter) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&r.quiet, "quiet", "q", false, "print errors only: nothing while waiting, nor when another holds the lock or completed the job")
-	r.registerJSON(flags, "make stderr lines of JSON, one for every outcome")
-	flags.SetAnnotation("json", ofStderr, nil)
-	r.registerLog(flags)
+	r.registerJSON(flags, "make stderr lines of JSON, one for each event")
 }
 
 // runFacts is what is known of locks that were acquired.
@@ -56,30 +49,30 @@ func (r *reporter) print(out io.Writer, f fields, text string) error {
 	return unwritten(err)
 }
 
-// emit writes a line in any of the forms.
+// emit writes a line. With --quiet those in JSON are warnings and errors alone.
 func (r *reporter) emit(level slog.Level, text string, f fields) {
-	switch {
-	case r.logs():
-		r.mu.Lock()
-		f = append(f, r.held...)
-		r.mu.Unlock()
-		r.logger().LogAttrs(context.Background(), level, text, f...)
-	case r.json:
-		writeJSON(r.w, f) // if stderr is gone, there is nowhere to report it
-	default:
+	if !r.json {
 		r.line(text, "")
+		return
 	}
+	if r.quiet && level < slog.LevelWarn {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	line := fields{}.add("time", time.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00")).add("level", level.String())
+	writeJSON(r.w, slices.Concat(line, f, r.held)) // if stderr is gone, there is nowhere to report it
 }
 
 // tell reports what happened. The event is one word, for programs.
 func (r *reporter) tell(level slog.Level, event, name, text string, more fields) {
-	f := fields{}.add("event", event).with("name", name).add(inMessage, text)
+	f := fields{}.add("event", event).with("name", name).add("message", text)
 	r.emit(level, text, append(f, more...))
 }
 
-// event is tell for what only the log has.
+// event is tell for what only programs get.
 func (r *reporter) event(level slog.Level, event, name, text string, more fields) {
-	if r.logs() {
+	if r.json {
 		r.tell(level, event, name, text, more)
 	}
 }
@@ -89,30 +82,26 @@ func (r *reporter) warn(name, format string, args ...any) {
 	r.tell(slog.LevelWarn, "warning", name, message(fmt.Errorf(format, args...)), nil)
 }
 
-// end reports an outcome: in text and in the log if there is a message, in JSON
-// always.
+// end reports an outcome: in text if there is a message, in JSON always.
 func (r *reporter) end(o *outcome) {
-	text := ""
+	text, level := "", slog.LevelError
 	if o.err != nil {
 		text = message(o.err)
 	}
-	switch asJSON := r.json && !r.logs(); {
-	case r.quiet && (o.event == "held" || o.event == "completed" || o.err == nil), o.err == nil && !asJSON:
-		return
-	case !asJSON && !r.logs():
-		r.line(text, o.hint)
+	if o.err == nil || o.event == "held" || o.event == "completed" {
+		level = slog.LevelInfo
+	}
+	if !r.json {
+		if o.err != nil && (level > slog.LevelInfo || !r.quiet) {
+			r.line(text, o.hint)
+		}
 		return
 	}
-	level, event, reason := slog.LevelError, o.event, ""
-	if r.logs() {
-		level, event, reason = logOutcome(o)
-	}
-	f := fields{}.add("event", event).with("name", o.name).with("once", o.once)
+	f := fields{}.add("event", o.event).with("name", o.name).with("once", o.once)
 	if o.once != "" {
 		f = f.add("ran", o.ran)
 	}
-	f = f.add("exit", o.code).with(inMessage, text).with("reason", reason).with("cause", o.cause)
-	f = f.with("hint", o.hint).with("nodes", o.nodes)
+	f = f.add("exit", o.code).with("message", text).with("cause", o.cause).with("hint", o.hint).with("nodes", o.nodes)
 	var held *redlatch.HeldError
 	if errors.As(o.err, &held) {
 		f = f.with("holders", holdersJSON(held.Holders))
@@ -162,57 +151,6 @@ func (r *reporter) line(text, hint string) {
 	fmt.Fprintf(r.w, "redlatch: %s\n", text)
 }
 
-// logFlag is --log-format, and the logger that it asks for.
-type logFlag struct {
-	logFormat string
-
-	once sync.Once
-	log  *slog.Logger
-
-	mu   sync.Mutex
-	held fields // of the locks that are held; they are in every line
-}
-
-func (f *logFlag) registerLog(flags *pflag.FlagSet) {
-	flag.Word(flags, &f.logFormat, "log-format", "", "stderr: text, or a log in JSON, a line for each event with time, level, msg, event, name and token", "text", "json")
-}
-
-// logs reports whether stderr is a log. Then nothing else is written to it.
-func (r *reporter) logs() bool { return r.logFormat == "json" }
-
-// logger returns the logger of all lines. With --quiet it has warnings and
-// errors alone.
-func (r *reporter) logger() *slog.Logger {
-	r.once.Do(func() {
-		least := slog.LevelInfo
-		if r.quiet {
-			least = slog.LevelWarn
-		}
-		r.log = slog.New(slog.NewJSONHandler(visible{r.w}, &slog.HandlerOptions{Level: least, ReplaceAttr: logAttr}))
-	})
-	return r.log
-}
-
-// inMessage is the key of a line's text in JSON. The log has it as msg.
-const inMessage = "message"
-
-// logAttr leaves out the text, which the line has already, and writes what the
-// library logs as add does, times to the millisecond.
-func logAttr(_ []string, a slog.Attr) slog.Attr {
-	switch a.Value.Kind() {
-	case slog.KindTime:
-		return slog.String(a.Key, a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z07:00"))
-	case slog.KindDuration:
-		return slog.Float64(a.Key+"_ms", millis(a.Value.Duration()))
-	case slog.KindUint64:
-		return slog.String(a.Key, strconv.FormatUint(a.Value.Uint64(), 10))
-	}
-	if a.Key == inMessage {
-		return slog.Attr{}
-	}
-	return a
-}
-
 // holding has every line from now on name the locks that are held; none ends
 // that.
 func (r *reporter) holding(leases []*redlatch.Lease) {
@@ -221,20 +159,9 @@ func (r *reporter) holding(leases []*redlatch.Lease) {
 	r.held = leaseFields(leases)
 }
 
-// logOutcome is how the log names an outcome.
-func logOutcome(o *outcome) (level slog.Level, event, reason string) {
-	switch o.event {
-	case "lost":
-		return slog.LevelError, "lost", ""
-	case "held", "completed":
-		return slog.LevelInfo, "skipped", outcomeName(o)
-	}
-	return slog.LevelError, "failed", o.event
-}
-
 // lostTerm reports that a leader lost its lock, and waits for it again.
 func (r *reporter) lostTerm(name string, end *outcome) {
-	if r.logs() {
+	if r.json {
 		end.name = name
 		r.end(end)
 		return
@@ -242,36 +169,9 @@ func (r *reporter) lostTerm(name string, end *outcome) {
 	r.warn(name, "%v; campaigning again", end.err)
 }
 
-// settleLog makes an error about the command line or the settings a line of the
-// log too, though it came before --log-format was read.
-func (r *reporter) settleLog(cmd *cobra.Command, args []string) {
-	if cmd == nil || cmd.Flags().Lookup("log-format") == nil || cmd.Flags().Changed("log-format") {
-		return
-	}
-	given := pflag.NewFlagSet("", pflag.ContinueOnError)
-	given.ParseErrorsAllowlist.UnknownFlags = true
-	given.Usage = func() {}
-	format := given.String("log-format", "", "")
-	given.Parse(args) // as far as it can
-	if *format == "" && !cmd.Flags().Changed("json") {
-		*format = os.Getenv(variable("log-format"))
-		if file, err := readSettings(); *format == "" && err == nil {
-			*format = file.values["log-format"].value
-		}
-	}
-	if *format == "json" {
-		r.logFormat = *format
-	}
-}
-
-// forLibrary returns the logger of a client. Without a log it prints what endangers
-// locks, with --quiet too.
-func (r *reporter) forLibrary() *slog.Logger {
-	if !r.logs() {
-		return slog.New(dangers{slog.DiscardHandler, r})
-	}
-	return slog.New(libraryLog{r.logger().Handler()})
-}
+// forLibrary returns the logger of a client. It prints what endangers locks, with
+// --quiet too.
+func (r *reporter) forLibrary() *slog.Logger { return slog.New(dangers{slog.DiscardHandler, r}) }
 
 // dangers prints the errors of the library: what endangers locks.
 type dangers struct {
@@ -292,44 +192,6 @@ func (d dangers) Handle(_ context.Context, line slog.Record) error {
 	})
 	d.to.warn("", "%s", text)
 	return nil
-}
-
-// libraryLog passes on what the library logs, with an event. The library calls
-// neither With nor WithGroup.
-type libraryLog struct{ slog.Handler }
-
-// libraryEvents are the events of the library's messages; empty for those that
-// our own lines say better, or that are of no interest to a run.
-var libraryEvents = map[string]string{
-	"lock could not be extended, trying again":                 "extending",
-	"lock is extended again":                                   "extended",
-	"lock is lost":                                             "",
-	"lock could not be released; it will expire after its TTL": "",
-	"cannot see whether others wait, trying again":             "",
-}
-
-// Handle implements slog.Handler.
-func (l libraryLog) Handle(ctx context.Context, line slog.Record) error {
-	text := strings.TrimPrefix(line.Message, "redlatch: ")
-	event, known := libraryEvents[text]
-	switch {
-	case known && event == "":
-		return nil
-	case !known && line.Level >= slog.LevelWarn:
-		event = "warning"
-	case !known:
-		event = "notice"
-	}
-	ours := slog.NewRecord(line.Time, line.Level, text, 0)
-	ours.AddAttrs(slog.String("event", event))
-	line.Attrs(func(a slog.Attr) bool {
-		if err, ok := a.Value.Any().(error); ok {
-			a = slog.String(a.Key, message(err))
-		}
-		ours.AddAttrs(a)
-		return true
-	})
-	return l.Handler.Handle(ctx, ours)
 }
 
 // since is how long a lock has been held, for a line of the log.

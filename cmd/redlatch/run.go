@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -99,9 +98,6 @@ func (t *task) name() string { return strings.Join(t.names, ", ") }
 // begin prepares the run, and has the file of metrics say why that failed. It
 // returns the outcome then.
 func (t *task) begin() (end *outcome) {
-	if t.f.given("json") && t.say.json && t.say.logs() {
-		return usageError(errors.New("--json and --log-format json cannot be combined: both are forms of stderr"), "leave out one of them")
-	}
 	if t.metrics, end = t.f.openMetrics(t.names); end != nil {
 		return end
 	}
@@ -192,7 +188,8 @@ func (t *task) attempt() (end *outcome, lost bool) {
 	}
 	grace := f.graceFor(facts.leases[0].TTL())
 	held := &heldLock{task: t, locks: locks, acquired: acquired, grace: grace}
-	held.logContended()
+	held.tellContended()
+	held.tellExtensions()
 	result := supervise.Run(supervise.Config{
 		Cmd: cmd, Lease: held, Plan: supervise.NewPlan(grace, f.onLost), Signals: t.received, Warn: held.warn, Note: held.note,
 	})

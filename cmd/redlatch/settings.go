@@ -23,12 +23,12 @@ import (
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
 	"nodes", "require-nodes", "membership", "guard", "any-membership", "node-timeout", "password-file",
-	"ttl", "on-held", "wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
+	"ttl", "on-held", "wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label",
 }
 
 // exclusive are settings that exclude each other: one that is set nearer to the
 // user disables the others.
-var exclusive = [][]string{{"nonblock", "wait"}, {"nonblock", "on-held"}, {"log-format", "json"}}
+var exclusive = [][]string{{"nonblock", "wait"}, {"nonblock", "on-held"}}
 
 // configVariable names the file of settings.
 const configVariable = "REDLATCH_CONFIG"
@@ -67,9 +67,6 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 		}
 	}
 	set["nonblock"] = flags.Changed("nonblock")
-	if flags.Changed("json") {
-		_, set["json"] = flags.Lookup("json").Annotations[ofStderr]
-	}
 	for _, level := range []map[string]setting{environment, file.values} {
 		before := maps.Clone(set)
 		for _, name := range settings {
@@ -83,7 +80,6 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 		// The password itself is nearer than what the file names.
 		set["password-file"] = set["password-file"] || os.Getenv(passwordVariable) != ""
 	}
-	// Not earlier: now it is known what form stderr has.
 	for _, name := range seen {
 		say.warn("", "the password in --%s can be seen by everyone on this machine (ps shows it); set %s, --password-file, or %s", name, passwordVariable, nodesVariable)
 	}

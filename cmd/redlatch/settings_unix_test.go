@@ -55,33 +55,6 @@ func TestPasswordsComeFromFileOrEnvironmentAndAreNotShown(t *testing.T) {
 	}
 }
 
-func TestPasswordIsPutWhereNoneIs(t *testing.T) {
-	for address, want := range map[string]string{
-		"redis://a:1":                   "redis://:p%40w@a:1",
-		"redis://user@a:1/2":            "redis://user:p%40w@a:1/2",
-		"redis://:own@a:1":              "redis://:own@a:1",
-		"redis://user:own@a:1":          "redis://user:own@a:1",
-		"rediss://a?tls_server_name=b":  "rediss://:p%40w@a?tls_server_name=b",
-		"redis+sentinel://a:1+b:2/main": "redis+sentinel://:p%40w@a:1+b:2/main",
-		"redis+cluster://a:1+b:2":       "redis+cluster://:p%40w@a:1+b:2",
-		"redis://:half/of@a:1":          "redis://:half/of@a:1",
-		"sqlite:/tmp/x":                 "sqlite:/tmp/x",
-		"nonsense":                      "nonsense",
-	} {
-		if got := withPassword(address, "p@w"); got != want {
-			t.Errorf("%s becomes %s, want %s", address, got, want)
-		}
-		if got := withPassword(address, ""); got != address {
-			t.Errorf("without a password %s becomes %s", address, got)
-		}
-	}
-	for text, want := range map[string]bool{"redis://a:1,redis://b:2": false, "redis://a:1,redis://u:p@b:2": true, "redis://:p@b": true, "redis://u@b:1": false, "redis+sentinel://a/m?sentinel_password=x": true} {
-		if got := hasPassword(text); got != want {
-			t.Errorf("%s has a password: %v", text, got)
-		}
-	}
-}
-
 func TestEverySettingIsAFlag(t *testing.T) {
 	run := newRun(&reporter{})
 	for _, name := range settings {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -94,40 +92,10 @@ func (c *console) types(keys string) {
 	}
 }
 
-// foregroundIs waits until the terminal's keys go to a process group whose
-// leader, or any member, has that name.
-func (c *console) foregroundIs(name string) {
-	c.t.Helper()
-	if !poll.Holds(poll.Patience, func() bool {
-		group, err := unix.IoctlGetInt(int(c.keyboard.Fd()), unix.TIOCGPGRP)
-		out, _ := exec.Command("ps", "-A", "-o", "pgid=,comm=").Output()
-		return err == nil && slices.ContainsFunc(strings.Split(string(out), "\n"), func(line string) bool {
-			fields := strings.Fields(line)
-			return len(fields) > 1 && fields[0] == strconv.Itoa(group) && fields[1] == name
-		})
-	}) {
-		c.t.Fatalf("%s never has the terminal's foreground", name)
-	}
-}
-
 const (
 	ctrlC = "\x03"
 	ctrlZ = "\x1a"
 )
-
-func TestCommandHasTheTerminal(t *testing.T) {
-	t.Parallel()
-	c := onTerminal(t, "redlatch", "run", "job", "--", "sh", "-c", "read word; echo $word $word; exec sleep 1000")
-	c.types("la\n")
-	c.shows("la la")
-	// There is no shell that could continue us, so nothing stops.
-	c.types(ctrlZ)
-	c.shows("^Z")
-	c.types(ctrlC)
-	if code := exitCode(t, c.cmd.Wait()); code != 130 {
-		t.Errorf("exit code %d, want 130", code)
-	}
-}
 
 func TestShellStopsAndResumesTheJob(t *testing.T) {
 	t.Parallel()

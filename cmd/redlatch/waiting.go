@@ -99,7 +99,7 @@ func (w *waiting) run(ctx context.Context) {
 // is none, or stderr is for programs.
 func (r *reporter) screen() *screen.Screen {
 	file, ok := r.w.(*os.File)
-	if !ok || r.json || r.logs() {
+	if !ok || r.json {
 		return nil
 	}
 	s := screen.Open(file)

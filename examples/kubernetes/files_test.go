@@ -257,7 +257,7 @@ func TestPodsRunWhatTheySay(t *testing.T) {
 	job := podOf(one[batchv1.CronJob](t, "cronjob.yaml"))
 	ran := filepath.Join(c.dir, "ran")
 	deploytest.Script(t, filepath.Join(c.dir, "app", "report"), "#!/bin/sh\necho $REDLATCH_TOKEN >>"+ran+"\n")
-	for i, want := range []string{`"event":"released"`, `"reason":"completed"`} {
+	for i, want := range []string{`"event":"released"`, `"event":"completed"`} {
 		if code, out := c.pod(job); code != 0 || !strings.Contains(out, want) {
 			t.Errorf("pod %d of the job: exit %d, %s", i, code, out)
 		}

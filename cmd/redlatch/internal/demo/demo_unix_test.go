@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -23,8 +22,6 @@ import (
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
-	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/store/memory"
 )
 
 func TestMain(m *testing.M) {
@@ -217,22 +214,6 @@ func TestWithoutTheFenceTheStaleWriteIsShown(t *testing.T) {
 	}
 }
 
-// TestAFenceThatLetsAStaleWriterInIsABrokenPromise: all have the same token, as
-// far as the fence can see.
-func TestAFenceThatLetsAStaleWriterInIsABrokenPromise(t *testing.T) {
-	t.Parallel()
-	lines, _, err := show(t, Options{observe: func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r.Header.Set(fence.TokenHeader, strconv.FormatUint(uint64(node.MaxToken), 10))
-			next.ServeHTTP(w, r)
-		})
-	}})
-	if !errors.Is(err, ErrBroken) {
-		t.Errorf("the demo ended with %v", err)
-	}
-	has(t, lines, Line{"account", Bad, "balance 70: the 5 that B added are lost"})
-}
-
 func TestNoProcessIsLeftAfterAnInterrupt(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -247,29 +228,5 @@ func TestNoProcessIsLeftAfterAnInterrupt(t *testing.T) {
 	}, Pace: 10 * time.Millisecond})
 	if !errors.Is(err, interrupt) || pid == 0 || processes.Alive(pid) {
 		t.Errorf("ended with %v; process %d is alive: %t", err, pid, processes.Alive(pid))
-	}
-}
-
-// TestRequestOfAnEndedContextHasNoEffect is what a client relies on when it gives
-// up.
-func TestRequestOfAnEndedContextHasNoEffect(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go serveNode(l, memory.New(nil))
-	n := &remoteNode{address: l.Addr().String()}
-	defer n.Close()
-	look := node.Request{Op: node.OpInspect, Name: "a"}
-	if reply, err := n.Do(t.Context(), look); err != nil || reply.Status != node.Absent {
-		t.Fatal(reply, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := n.Do(ctx, node.Request{Op: node.OpAcquire, Name: "a", Value: "me", TTL: time.Minute}); !errors.Is(err, node.ErrUnsent) {
-		t.Errorf("acquired with %v", err)
-	}
-	if reply, err := n.Do(t.Context(), look); err != nil || reply.Status != node.Absent {
-		t.Error(reply, err)
 	}
 }
