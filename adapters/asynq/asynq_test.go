@@ -127,18 +127,6 @@ func TestOneSchedulerOfTwoEnqueues(t *testing.T) {
 	}
 }
 
-// TestSchedulersWithoutTheLockBothEnqueue shows that the test above can fail.
-func TestSchedulersWithoutTheLockBothEnqueue(t *testing.T) {
-	t.Parallel()
-	g := &group{t: t, queue: servertest.Redis(t, 1)[0]}
-	for _, replica := range []string{"a", "b"} {
-		s := g.scheduler(replica)
-		must(t, s.Start())
-		t.Cleanup(s.Shutdown)
-	}
-	poll.Until(t, "both enqueue", func() bool { return len(g.by(0)) >= 4 && allBy(g.by(0)) == "" })
-}
-
 // watched is a scheduler that notes how much is left of its lease when it has
 // been shut down.
 type watched struct {

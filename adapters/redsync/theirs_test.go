@@ -3,7 +3,6 @@
 package redsync_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -62,6 +61,8 @@ var (
 )
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{$`)
+
+var passedTest = regexp.MustCompile(`(?m)^--- PASS: (\w+)`)
 
 // moduleDir returns the folder of a module's source.
 func moduleDir(t testing.TB, module string) string {
@@ -163,7 +164,7 @@ func TestRedsyncsOwnTestsPass(t *testing.T) {
 }
 
 func runTheirTests(t testing.TB) {
-	args := []string{"test", "-count=1", "-json", "-parallel=2", "-timeout=10m", "-vet=off", "-ldflags=-w", "-overlay=" + overlay(t)}
+	args := []string{"test", "-count=1", "-v", "-parallel=2", "-timeout=10m", "-vet=off", "-ldflags=-w", "-overlay=" + overlay(t)}
 	if race.Enabled {
 		args = append(args, "-race")
 	}
@@ -174,7 +175,10 @@ func runTheirTests(t testing.TB) {
 	}
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
-	passed, said := results(out)
+	passed := map[string]bool{}
+	for _, m := range passedTest.FindAllSubmatch(out, -1) {
+		passed[string(m[1])] = true
+	}
 	_, tests := theirTests(t)
 	var failed []string
 	for _, name := range tests {
@@ -196,26 +200,7 @@ func runTheirTests(t testing.TB) {
 		t.Errorf("%s has not passed", name)
 	}
 	if t.Failed() {
-		t.Log(said)
+		t.Logf("%s", out)
 	}
 	t.Logf("%d of redsync's %d tests passed", len(passed), len(tests))
-}
-
-// results returns which tests passed, by the output of go test -json, and the
-// output as text.
-func results(out []byte) (passed map[string]bool, said string) {
-	var text strings.Builder
-	passed = map[string]bool{}
-	for line := range bytes.Lines(out) {
-		var event struct{ Action, Test, Output string }
-		if json.Unmarshal(line, &event) != nil {
-			text.Write(line)
-			continue
-		}
-		text.WriteString(event.Output)
-		if event.Action == "pass" && event.Test != "" && !strings.Contains(event.Test, "/") {
-			passed[event.Test] = true
-		}
-	}
-	return passed, text.String()
 }
