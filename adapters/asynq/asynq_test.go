@@ -13,14 +13,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchasynq "github.com/redlatch/redlatch/adapters/asynq"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
-
-var must = check.Must
 
 // ttl is the time to live of the leader's lock: long, for a busy machine.
 const ttl = 8 * time.Second
