@@ -13,14 +13,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchasynq "github.com/redlatch/redlatch/adapters/asynq"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
-
-var must = check.Must
 
 // ttl is the time to live of the leader's lock: long, for a busy machine.
 const ttl = 8 * time.Second
@@ -125,18 +122,6 @@ func TestOneSchedulerOfTwoEnqueues(t *testing.T) {
 	if err != nil || queue.Pending != len(g.by(0)) {
 		t.Errorf("the queue is %+v, %v; the replicas enqueued %v", queue, err, g.by(0))
 	}
-}
-
-// TestSchedulersWithoutTheLockBothEnqueue shows that the test above can fail.
-func TestSchedulersWithoutTheLockBothEnqueue(t *testing.T) {
-	t.Parallel()
-	g := &group{t: t, queue: servertest.Redis(t, 1)[0]}
-	for _, replica := range []string{"a", "b"} {
-		s := g.scheduler(replica)
-		must(t, s.Start())
-		t.Cleanup(s.Shutdown)
-	}
-	poll.Until(t, "both enqueue", func() bool { return len(g.by(0)) >= 4 && allBy(g.by(0)) == "" })
 }
 
 // watched is a scheduler that notes how much is left of its lease when it has

@@ -4,12 +4,21 @@ package redlatchcertmagic_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"math/big"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
 
 	"github.com/redlatch/redlatch"
 	redlatchcertmagic "github.com/redlatch/redlatch/adapters/certmagic"
@@ -17,12 +26,10 @@ import (
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
-// lockName is what certmagic locks while it obtains or renews the certificate.
-const lockName = "issue_cert_example.com"
+// ttl is that of locks that are lost.
+const ttl = 2 * time.Second
 
 var must = check.Must
 
@@ -33,77 +40,67 @@ func limited(t testing.TB) context.Context {
 	return ctx
 }
 
-// waits waits until a caller waits for the lock.
-func waits(t testing.TB, server *servertest.Server, name string) {
-	t.Helper()
-	nodes, err := direct.Nodes(server.URL())
-	must(t, err)
-	defer nodes[0].Close()
-	poll.Until(t, "somebody waits for "+name, func() bool {
-		look, err := nodes[0].(node.Lister).Look(t.Context(), name)
-		return err == nil && look.Waiting > 0
-	})
+// authority issues certificates. It notes whether it is asked twice at the same time.
+type authority struct {
+	busy, met atomic.Bool
+	issued    atomic.Int32
 }
 
-// start starts the program of this test, with locks on the servers.
-func start(t testing.TB, name, dir string, servers []*servertest.Server, args ...string) *processes.Process {
-	t.Helper()
-	return processes.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(servertest.Addresses(servers), ",")}, args...)...)
+func (*authority) IssuerKey() string { return "authority" }
+
+func (a *authority) Issue(_ context.Context, csr *x509.CertificateRequest) (*certmagic.IssuedCertificate, error) {
+	if a.busy.Swap(true) {
+		a.met.Store(true)
+	}
+	defer a.busy.Store(false)
+	a.issued.Add(1)
+	time.Sleep(20 * time.Millisecond) // in which another could come
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: csr.Subject, DNSNames: csr.DNSNames,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, leaf, &x509.Certificate{}, csr.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	return &certmagic.IssuedCertificate{Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, nil
 }
 
-// TestCertificateOfAKilledProcessIsObtainedByTheNext kills a process while its
-// certificate is issued.
-func TestCertificateOfAKilledProcessIsObtainedByTheNext(t *testing.T) {
+// TestOneOfTwoRenewsACertificate has two copies of a program obtain a certificate, and
+// renew it again and again.
+func TestOneOfTwoRenewsACertificate(t *testing.T) {
 	t.Parallel()
+	ctx := limited(t)
 	servers, _ := processes.Servers(t, 3)
-	dir := t.TempDir()
-	first := start(t, "first", dir, servers, "-hold", "10m")
-	first.Line("issuing")
-	second := start(t, "second", dir, servers)
-	waits(t, servers[0], "certmagic/"+lockName)
-	if said := second.Said(); said != "" {
-		t.Errorf("the second says %q while the first issues", said)
+	files, a := &certmagic.FileStorage{Path: t.TempDir()}, &authority{}
+	var copies sync.WaitGroup
+	for range 2 {
+		storage, err := redlatchcertmagic.Wrap(files, processes.Client(t, servers), nil)
+		must(t, err)
+		var magic *certmagic.Config
+		cache := certmagic.NewCache(certmagic.CacheOptions{
+			GetConfigForCert: func(certmagic.Certificate) (*certmagic.Config, error) { return magic, nil },
+			Logger:           zap.NewNop(),
+		})
+		defer cache.Stop()
+		magic = certmagic.New(cache, certmagic.Config{Storage: storage, Issuers: []certmagic.Issuer{a}, Logger: zap.NewNop(), DisableARI: true})
+		copies.Go(func() {
+			err := magic.ObtainCertSync(ctx, "example.com")
+			for n := 0; n < 12 && err == nil; n++ {
+				err = magic.RenewCertSync(ctx, "example.com", true)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	first.Kill()
-	second.Line("issuing")
-	second.Line("obtained")
-	second.Ends(0)
-	third := start(t, "third", dir, servers)
-	third.Ends(0)
-	if third.Said() != "obtained" {
-		t.Errorf("with the certificate in the storage the third says %q", third.Said())
-	}
-}
-
-// TestRenewalsOfTwoProcessesNeverMeet has two processes renew one certificate
-// again and again.
-func TestRenewalsOfTwoProcessesNeverMeet(t *testing.T) {
-	t.Parallel()
-	servers, _ := processes.Servers(t, 3)
-	dir := t.TempDir()
-	var all []*processes.Process
-	for _, name := range []string{"one", "other"} {
-		all = append(all, start(t, name, dir, servers, "-hold", "20ms", "-renew", "12"))
-	}
-	issued := 0
-	for _, p := range all {
-		p.Ends(0)
-		issued += strings.Count(p.Said(), "issuing")
-	}
-	if issued != 25 {
-		t.Errorf("25 certificates are wanted, one and 24 renewals, and %d were issued", issued)
-	}
-}
-
-// TestCertificatesWithoutTheLockMeet shows that the tests above can fail.
-func TestCertificatesWithoutTheLockMeet(t *testing.T) {
-	t.Parallel()
-	servertest.Need(t)
-	dir := t.TempDir()
-	start(t, "first", dir, nil, "-hold", "10m").Line("issuing")
-	second := start(t, "second", dir, nil)
-	if code := second.Wait(); code == 0 || !strings.Contains(second.Said(), "two issue at the same time") {
-		t.Errorf("exits with %d: %s", code, second.Said())
+	copies.Wait()
+	if n := a.issued.Load(); n != 25 || a.met.Load() {
+		t.Errorf("%d certificates were issued, want one and 24 renewals; two at the same time: %v", n, a.met.Load())
 	}
 }
 

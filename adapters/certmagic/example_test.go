@@ -11,14 +11,17 @@ import (
 
 // Certificates in a shared folder, of which one server at a time renews one.
 func ExampleWrap() {
+	files := &certmagic.FileStorage{Path: "/shared/certificates"}
+	// snippet: wrap
 	locks, err := redlatch.Open("redis://a:6379,redis://b:6379,redis://c:6379", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
-	storage, err := redlatchcertmagic.Wrap(&certmagic.FileStorage{Path: "/shared/certificates"}, locks, nil)
+	storage, err := redlatchcertmagic.Wrap(files, locks, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	certmagic.Default.Storage = storage
+	// end snippet
 }

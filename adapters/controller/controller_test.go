@@ -187,18 +187,6 @@ func TestOneManagerOfTwoReconciles(t *testing.T) {
 	}
 }
 
-// TestManagersWithoutTheLockBothReconcile shows that the test above can fail.
-func TestManagersWithoutTheLockBothReconcile(t *testing.T) {
-	t.Parallel()
-	api := kubernetes(t)
-	for range 2 {
-		mgr, err := manager.New(api, options())
-		must(t, err)
-		r := start(t, mgr)
-		defer r.reconcilesMore(t, "each replica reconciles")
-	}
-}
-
 // watched is a manager that notes how much is left of its lease when it has
 // stopped.
 type watched struct {

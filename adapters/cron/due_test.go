@@ -80,18 +80,3 @@ func TestDueIsTheLastOfAllTimes(t *testing.T) {
 		}
 	}
 }
-
-// A replica that starts at any moment of a period has the same times as others.
-func TestReplicasWithADelayAgreeOnThePeriod(t *testing.T) {
-	s := cron.Every(7 * time.Second)
-	begin := at(t, "2026-11-16T03:07:00Z").Truncate(7 * time.Second)
-	for started := range 7 {
-		tick := begin.Add(time.Duration(started)*time.Second + 300*time.Millisecond)
-		for n := range 5 {
-			if got, want := dueAt(s, tick), begin.Add(time.Duration(n)*7*time.Second); !got.Equal(want) {
-				t.Errorf("started at second %d: tick %d is due at %v, want %v", started, n, got, want)
-			}
-			tick = s.Next(tick).Add(time.Millisecond)
-		}
-	}
-}

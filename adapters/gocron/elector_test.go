@@ -56,35 +56,6 @@ func TestOneReplicaLeadsAndTheNextOneWhenItCloses(t *testing.T) {
 	}
 }
 
-// The lease is checked each time, not only when the servers answer.
-func TestReplicaLeadsOnlyWhileItsLeaseIsValid(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	e := newElector(t, servers, redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: 2 * time.Second}})
-	poll.Until(t, "the replica leads", func() bool { return leads(e) })
-	lease := e.Lease()
-	for _, s := range servers {
-		s.Freeze()
-	}
-	poll.Until(t, "the replica no longer leads", func() bool {
-		if leads(e) {
-			return false
-		}
-		if lease.Remaining() > 0 {
-			t.Error("it no longer leads, though its lease is valid")
-		}
-		return true
-	})
-	poll.Until(t, "the replica has no lease", func() bool { return e.Lease() == nil })
-	for _, s := range servers {
-		s.Thaw()
-	}
-	poll.Until(t, "the replica leads again", func() bool { return leads(e) })
-	if e.Lease() == lease {
-		t.Error("it leads with the same lease again")
-	}
-}
-
 // suspended is the clock of a machine that was suspended, for as long as a test
 // says.
 type suspended struct{ time atomic.Int64 }

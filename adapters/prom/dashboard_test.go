@@ -20,52 +20,32 @@ import (
 // dashboard is as much of Grafana's format as ours uses. A field that is not
 // here is an error: it would be a misspelling, or something not yet checked.
 type dashboard struct {
-	Annotations struct{ List []any }
-	Description string
-	Editable    bool
-	FiscalYear  int `json:"fiscalYearStartMonth"`
-	Tooltip     int `json:"graphTooltip"`
-	ID          any
-	Links       []any
-	LiveNow     bool
-	Panels      []panel
-	Refresh     string
-	Schema      int `json:"schemaVersion"`
-	Tags        []string
-	Templating  struct{ List []variable }
-	Time        struct{ From, To string }
-	Timepicker  struct{}
-	Timezone    string
-	Title       string
-	UID         string
-	Version     int
-	WeekStart   string
+	Annotations, Timepicker, ID                       any
+	Description, Refresh, Timezone, Title             string
+	UID, WeekStart                                    string
+	Editable, LiveNow                                 bool
+	FiscalYearStartMonth, GraphTooltip, SchemaVersion int
+	Version                                           int
+	Links                                             []any
+	Tags                                              []string
+	Panels                                            []panel
+	Templating                                        struct{ List []variable }
+	Time                                              struct{ From, To string }
 }
 
 type panel struct {
-	ID          int
-	Type        string
-	Title       string
-	Description string
-	Collapsed   bool
-	Panels      []panel
-	GridPos     struct{ X, Y, W, H int }
-	Datasource  *source
-	Targets     []target
-	FieldConfig struct {
+	ID                       int
+	Type, Title, Description string
+	Collapsed                bool
+	Panels                   []panel
+	GridPos                  struct{ X, Y, W, H int }
+	Datasource               *source
+	Targets                  []target
+	FieldConfig              struct {
 		Defaults struct {
-			Unit       string
-			Min, Max   *float64
-			Color      struct{ Mode string }
-			Mappings   []any
-			Thresholds struct {
-				Mode  string
-				Steps []struct {
-					Color string
-					Value *float64
-				}
-			}
-			Custom map[string]any
+			Unit                                string
+			Min, Max                            *float64
+			Color, Mappings, Thresholds, Custom any
 		}
 		Overrides []any
 	}
@@ -75,22 +55,18 @@ type panel struct {
 type source struct{ Type, UID string }
 
 type target struct {
-	Datasource   *source
-	EditorMode   string
-	Expr         string
-	LegendFormat string
-	Range        bool
-	RefID        string
+	Datasource                            *source
+	EditorMode, Expr, LegendFormat, RefID string
+	Range                                 bool
 }
 
 type variable struct {
 	Name, Label, Type, Definition, AllValue, Regex string
-	Current                                        any
+	Current, Query                                 any
 	Datasource                                     *source
 	Hide, Refresh, Sort                            int
 	IncludeAll, Multi, SkipURLSync                 bool
 	Options                                        []any
-	Query                                          any
 }
 
 func readDashboard(t *testing.T) dashboard {
@@ -107,8 +83,8 @@ func readDashboard(t *testing.T) dashboard {
 func TestDashboardIsOneThatGrafanaImports(t *testing.T) {
 	t.Parallel()
 	d := readDashboard(t)
-	if d.ID != nil || d.UID == "" || d.Title == "" || d.Schema < 36 {
-		t.Errorf("id %v, uid %q, title %q, schemaVersion %d", d.ID, d.UID, d.Title, d.Schema)
+	if d.ID != nil || d.UID == "" || d.Title == "" || d.SchemaVersion < 36 {
+		t.Errorf("id %v, uid %q, title %q, schemaVersion %d", d.ID, d.UID, d.Title, d.SchemaVersion)
 	}
 	ours := source{"prometheus", "${datasource}"}
 	ids, taken := map[int]bool{}, map[[2]int]string{}

@@ -21,7 +21,6 @@ import (
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
-	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
 
@@ -223,40 +222,6 @@ func TestLockWaitsForItsTriesAndDelays(t *testing.T) {
 	must(t, <-got)
 }
 
-func TestWaitersAreServedInTheirOrder(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	pools := goredisPools(t, servers)
-	nodes, err := redsync.PoolNodes(pools)
-	must(t, err)
-	holder := redsync.New(pools...).NewMutex("a", redsync.WithExpiry(time.Minute))
-	must(t, holder.Lock())
-	const waiters = 5
-	order := make(chan int, waiters)
-	for i := range waiters {
-		go func() {
-			m := redsync.New(pools...).NewMutex("a", redsync.WithExpiry(time.Minute), redsync.WithTries(1000))
-			if err := m.Lock(); err != nil {
-				t.Error(err)
-			}
-			order <- i
-			m.Unlock()
-		}()
-		for _, n := range nodes {
-			poll.Until(t, "the waiter is in the node queue", func() bool {
-				look, err := n.(node.Lister).Look(t.Context(), "a")
-				return err == nil && look.Waiting == i+1
-			})
-		}
-	}
-	mustOK(t)(holder.Unlock())
-	for i := range waiters {
-		if got := <-order; got != i {
-			t.Errorf("waiter %d has the lock in place of %d", got, i)
-		}
-	}
-}
-
 func TestLockIsExtendedAndUnlockedByItsValue(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
@@ -303,21 +268,6 @@ func TestExtendAcquiresWhatIsFreeIfItMay(t *testing.T) {
 		t.Errorf("it is the same lock: %q, %v", m.Value(), m.Lease().Token())
 	}
 	mustOK(t)(m.Valid())
-}
-
-// TestServerThatLostTheLockGetsItBack restarts a server without its data.
-func TestServerThatLostTheLockGetsItBack(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	m := redsync.New(goredisPools(t, servers)...).NewMutex("a", redsync.WithExpiry(20*time.Second))
-	must(t, m.Lock())
-	servers[1].Kill()
-	servers[1].Restart()
-	mustOK(t)(m.Extend())
-	poll.Until(t, "the server has the lock again", func() bool {
-		m.Extend()
-		return servers[1].Do("GET", "a") == m.Value()
-	})
 }
 
 // TestUnlockWaitsForAllServersUnlessItIsToFailFast has a slow link to one of

@@ -12,6 +12,9 @@ import (
 
 // Uploads in a shared folder, which several servers serve.
 func ExampleNew() {
+	composer := handler.NewStoreComposer()
+	filestore.New("/shared/uploads").UseIn(composer)
+	// snippet: locker
 	locks, err := redlatch.Open("redis://a:6379,redis://b:6379,redis://c:6379", nil)
 	if err != nil {
 		log.Fatal(err)
@@ -21,7 +24,6 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	composer := handler.NewStoreComposer()
-	filestore.New("/shared/uploads").UseIn(composer)
 	locker.UseIn(composer)
+	// end snippet
 }

@@ -3,20 +3,21 @@
 package redlatchtusd_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/tus/tusd/v2/pkg/filestore"
 	"github.com/tus/tusd/v2/pkg/handler"
 
 	"github.com/redlatch/redlatch"
@@ -43,18 +44,66 @@ func receive[T any](t testing.TB, what string, from <-chan T) (got T) {
 	return got
 }
 
-// server is a tusd server in a process of its own.
-type server struct {
-	*processes.Process
-	url string
+// uploads is a folder of uploads that several servers serve. It notes whether two write
+// to one at the same time.
+type uploads struct {
+	filestore.FileStore
+	writers sync.Map // by the upload's id
+	met     atomic.Bool
 }
 
-// start starts a server whose locks are on the given servers.
-func start(t testing.TB, name, dir string, nodes []*servertest.Server, args ...string) server {
+func newUploads(t testing.TB) *uploads { return &uploads{FileStore: filestore.New(t.TempDir())} }
+
+func (u *uploads) NewUpload(ctx context.Context, info handler.FileInfo) (handler.Upload, error) {
+	up, err := u.FileStore.NewUpload(ctx, info)
+	return watched{up, u}, err
+}
+
+func (u *uploads) GetUpload(ctx context.Context, id string) (handler.Upload, error) {
+	up, err := u.FileStore.GetUpload(ctx, id)
+	return watched{up, u}, err
+}
+
+// watched is an upload of which the folder knows who writes.
+type watched struct {
+	handler.Upload
+	of *uploads
+}
+
+func (w watched) WriteChunk(ctx context.Context, offset int64, src io.Reader) (int64, error) {
+	info, err := w.GetInfo(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, busy := w.of.writers.LoadOrStore(info.ID, true); busy {
+		w.of.met.Store(true)
+		return 0, errors.New("two write at the same time")
+	}
+	defer w.of.writers.Delete(info.ID)
+	return w.Upload.WriteChunk(ctx, offset, src)
+}
+
+func (u *uploads) stored(id string) string {
+	text, _ := os.ReadFile(filepath.Join(u.Path, id))
+	return string(text)
+}
+
+// server is a tusd server.
+type server struct{ url string }
+
+// start starts a server with locks of its own client.
+func start(t testing.TB, u *uploads, nodes []*servertest.Server) server {
 	t.Helper()
-	p := processes.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(servertest.Addresses(nodes), ",")}, args...)...)
-	_, url, _ := strings.Cut(p.Line("serving http"), "serving ")
-	return server{p, url}
+	composer := handler.NewStoreComposer()
+	composer.UseCore(u)
+	locker, err := redlatchtusd.New(processes.Client(t, nodes), nil)
+	must(t, err)
+	locker.UseIn(composer)
+	serve, err := handler.NewHandler(handler.Config{BasePath: "/files/", StoreComposer: composer})
+	must(t, err)
+	s := httptest.NewServer(http.StripPrefix("/files/", serve))
+	t.Cleanup(s.Close)
+	return server{s.URL + "/files/"}
 }
 
 // send sends a request, and returns the status and the header of the answer; 0 if
@@ -99,118 +148,34 @@ func (s server) head(ctx context.Context, id string) (status, offset int) {
 	return status, offset
 }
 
-// hang begins to write hello to a new upload, and does not go on. It returns when
-// hello is stored, with what the status is sent to in the end.
-func (s server) hang(t testing.TB, dir string) (id string, ended chan int) {
-	t.Helper()
-	id = s.create(t, len("hello world"))
-	body, w := io.Pipe()
-	t.Cleanup(func() { w.Close() })
-	ended = make(chan int, 1)
-	go func() { ended <- s.patch(t.Context(), id, 0, body) }()
-	w.Write([]byte("hello"))
-	poll.Until(t, "hello is stored", func() bool { return stored(dir, id) == "hello" })
-	return id, ended
-}
-
-func stored(dir, id string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, id))
-	return string(text)
-}
-
-// finish has a server write the rest of the upload, and checks the whole.
-func (s server) finish(t testing.TB, dir, id string) {
-	t.Helper()
-	if status, offset := s.head(t.Context(), id); status != http.StatusOK || offset != len("hello") {
-		t.Fatalf("HEAD: %d, offset %d", status, offset)
-	}
-	if status := s.patch(t.Context(), id, len("hello"), strings.NewReader(" world")); status != http.StatusNoContent {
-		t.Fatalf("PATCH: %d", status)
-	}
-	if got := stored(dir, id); got != "hello world" {
-		t.Errorf("the upload is %q", got)
-	}
-}
-
 // TestRequestOnAnotherServerStopsTheOneThatHangs has a lock that would be held
 // for ever.
 func TestRequestOnAnotherServerStopsTheOneThatHangs(t *testing.T) {
 	t.Parallel()
 	nodes, _ := processes.Servers(t, 3)
-	dir := t.TempDir()
-	a, b := start(t, "a", dir, nodes), start(t, "b", dir, nodes)
-	id, ended := a.hang(t, dir)
-	b.finish(t, dir, id)
+	u := newUploads(t)
+	a, b := start(t, u, nodes), start(t, u, nodes)
+	id := a.create(t, len("hello world"))
+	body, w := io.Pipe()
+	t.Cleanup(func() { w.Close() })
+	ended := make(chan int, 1)
+	go func() { ended <- a.patch(t.Context(), id, 0, body) }()
+	w.Write([]byte("hello"))
+	poll.Until(t, "hello is stored", func() bool { return u.stored(id) == "hello" })
+	if status, offset := b.head(t.Context(), id); status != http.StatusOK || offset != len("hello") {
+		t.Fatalf("HEAD: %d, offset %d", status, offset)
+	}
+	if status := b.patch(t.Context(), id, len("hello"), strings.NewReader(" world")); status != http.StatusNoContent {
+		t.Fatalf("PATCH: %d", status)
+	}
 	if status := receive(t, "the request that hangs ends", ended); status/100 == 2 {
 		t.Errorf("the request that was stopped returns %d", status)
 	}
-	for _, s := range []server{a, b} {
-		if strings.Contains(s.Said(), "two write") {
-			exclusion.Never(t, "two wrote at the same time")
-		}
+	if u.met.Load() {
+		exclusion.Never(t, "two wrote at the same time")
 	}
-}
-
-// TestUploadOfAKilledServerGoesOnOnAnother kills a server while it writes.
-func TestUploadOfAKilledServerGoesOnOnAnother(t *testing.T) {
-	t.Parallel()
-	nodes, _ := processes.Servers(t, 3)
-	dir := t.TempDir()
-	a, b := start(t, "a", dir, nodes), start(t, "b", dir, nodes)
-	id, _ := a.hang(t, dir)
-	a.Kill()
-	b.finish(t, dir, id)
-}
-
-// TestUploadWithoutTheLockIsWrittenByTwo shows that the tests here can fail.
-func TestUploadWithoutTheLockIsWrittenByTwo(t *testing.T) {
-	t.Parallel()
-	servertest.Need(t)
-	dir := t.TempDir()
-	a, b := start(t, "a", dir, nil), start(t, "b", dir, nil)
-	id, _ := a.hang(t, dir)
-	if status := b.patch(t.Context(), id, len("hello"), strings.NewReader(" world")); status != http.StatusInternalServerError {
-		t.Errorf("PATCH: %d", status)
-	}
-	b.Line("two write at the same time")
-}
-
-// TestClientsOfTwoServersWriteAnUploadTogether has clients that each write what
-// is missing, again and again.
-func TestClientsOfTwoServersWriteAnUploadTogether(t *testing.T) {
-	t.Parallel()
-	nodes, _ := processes.Servers(t, 3)
-	dir := t.TempDir()
-	servers := []server{start(t, "a", dir, nodes), start(t, "b", dir, nodes)}
-	const chunk, chunks = 100, 30
-	var whole bytes.Buffer
-	for i := range chunks {
-		fmt.Fprintf(&whole, "%*d", chunk, i)
-	}
-	id := servers[0].create(t, whole.Len())
-	var clients sync.WaitGroup
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	for i := range 4 {
-		clients.Go(func() {
-			for n := i; ctx.Err() == nil; n++ { // another server each time
-				_, offset := servers[n%2].head(ctx, id)
-				if offset == whole.Len() {
-					return
-				}
-				next := whole.Bytes()[offset:min(offset+chunk, whole.Len())]
-				servers[n%2].patch(ctx, id, offset, bytes.NewReader(next)) // 409 if another was faster
-			}
-		})
-	}
-	clients.Wait()
-	if got := stored(dir, id); got != whole.String() {
-		t.Errorf("of %d bytes %d are stored, and not all are right", whole.Len(), len(got))
-	}
-	for _, s := range servers {
-		if strings.Contains(s.Said(), "two write") {
-			exclusion.Never(t, "two wrote at the same time")
-		}
+	if got := u.stored(id); got != "hello world" {
+		t.Errorf("the upload is %q", got)
 	}
 }
 
@@ -263,18 +228,6 @@ func TestRequestThatLosesItsLockIsStopped(t *testing.T) {
 	receive(t, "the request is stopped", stopped)
 	if err := l.Unlock(); !errors.Is(err, redlatch.ErrLost) {
 		t.Errorf("unlocking a lock that is lost: %v", err)
-	}
-}
-
-func TestErrorsOfServersAreReturned(t *testing.T) {
-	t.Parallel()
-	servers, locks := processes.Servers(t, 3)
-	l := newLock(t, locks, redlatchtusd.Options{})
-	for _, s := range servers {
-		s.Kill()
-	}
-	if err := l.Lock(context.Background(), func() {}); !errors.Is(err, redlatch.ErrNoQuorum) {
-		t.Errorf("without servers: %v", err)
 	}
 }
 

@@ -87,21 +87,3 @@ func TestWriterThatWasPausedIsRefusedAfterAReader(t *testing.T) {
 	finish(t, r, "2", "ordered 2 at 300")
 	reader("another").Line("edition 1: the price is 300; how many?")
 }
-
-func TestReaderThatWasPausedIsRefusedAfterAWriterAndNoOtherIs(t *testing.T) {
-	reader, writer := starter(t, processes.File(t))
-	r, other := reader("paused reader"), reader("reader")
-	r.Line("edition 1: the price is 300; how many?")
-	other.Line("edition 1: the price is 300; how many?")
-	r.Signal(syscall.SIGSTOP)
-	finish(t, other, "1", "ordered 1 at 300")
-	w := writer("writer")
-	w.Line("the price is 300; the new one?")
-	w.Type("350")
-	w.Line("written: edition 2, price 350")
-	r.Type("5")
-	r.Signal(syscall.SIGCONT)
-	r.Line("nothing is written, this process was paused for too long")
-	r.Ends(1)
-	finish(t, w, "", "")
-}

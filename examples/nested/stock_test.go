@@ -49,20 +49,3 @@ func TestLockInsideItselfIsAnErrorAtOnce(t *testing.T) {
 		t.Errorf("%d are left, want 5", s.Count["tea"])
 	}
 }
-
-func TestWorkIsRefusedWithoutTheRightLease(t *testing.T) {
-	s := newStore(t)
-	lease, err := s.Locks.Lock(t.Context(), "shop/2", nil)
-	check.Must(t, err)
-	if err := s.take(t.Context(), lease, "tea", 1); err == nil {
-		t.Error("the lock of another shop is enough")
-	}
-	s.Shop = "shop/2"
-	check.Must(t, lease.Release(t.Context()))
-	if err := s.take(t.Context(), lease, "tea", 1); !errors.Is(err, redlatch.ErrReleased) {
-		t.Errorf("after the release: %v, want ErrReleased", err)
-	}
-	if s.Count["tea"] != 5 {
-		t.Errorf("%d are left, want 5", s.Count["tea"])
-	}
-}

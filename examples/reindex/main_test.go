@@ -24,11 +24,10 @@ func number(t *testing.T, line string) (n int) {
 	return n
 }
 
-// handsOver starts a reindexing, and then one that adds a document. Without the
-// hand-over the document would wait for the whole index, which takes longer than
-// any step of this test may.
-func handsOver(t *testing.T, env []string, path string) *processes.Process {
-	t.Helper()
+// Without the hand-over the document would wait for the whole index, which takes longer
+// than any step of this test may.
+func TestReindexHandsOverBetweenBatchesAndContinues(t *testing.T) {
+	env, path := processes.File(t), filepath.Join(t.TempDir(), "index.db")
 	first := processes.Start(t, "first", env, "-db", path)
 	first.Line("from batch 0")
 	add := processes.Start(t, "urgent", env, "-db", path, "-add", "news")
@@ -38,31 +37,9 @@ func handsOver(t *testing.T, env []string, path string) *processes.Process {
 	if from := number(t, first.Line("from batch")); from != last+1 {
 		t.Errorf("it continues from batch %d after batch %d", from, last)
 	}
-	return first
-}
-
-// ends ends a reindexing, and checks what it wrote.
-func ends(t *testing.T, p *processes.Process, path string) {
-	t.Helper()
-	p.Signal(syscall.SIGTERM)
-	p.Ends(0)
+	first.Signal(syscall.SIGTERM)
+	first.Ends(0)
 	check(t, path)
-}
-
-func TestReindexHandsOverBetweenBatchesAndContinues(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "index.db")
-	ends(t, handsOver(t, processes.File(t), path), path)
-}
-
-func TestReindexContinuesAfterOneThatIsKilled(t *testing.T) {
-	_, env := processes.Quorum(t, 3)
-	path := filepath.Join(t.TempDir(), "index.db")
-	first := handsOver(t, env, path)
-	second := processes.Start(t, "second", env, "-db", path, "-ttl", "2s")
-	second.Line("from batch")
-	second.Kill()
-	first.Line("from batch")
-	ends(t, first, path)
 }
 
 // check checks that every batch was done once, and that progress is what was done.

@@ -4,12 +4,12 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,22 +25,15 @@ type park struct {
 	devices []*httptest.Server
 
 	mu      sync.Mutex
-	busy    map[int]*work   // what each device works on
-	paused  map[string]bool // whose copies are paused
-	most    int             // how many were busy at a time
+	busy    map[int]string // the film that each device works on
+	most    int            // how many were busy at a time
 	done    []string
 	stopped bool
 	blocked chan struct{} // nothing is done before it is closed
 }
 
-// work is one film on one device.
-type work struct {
-	film string
-	end  chan struct{} // closed when the device gets another
-}
-
 func newPark(t *testing.T, count int) *park {
-	p := &park{t: t, busy: map[int]*work{}, paused: map[string]bool{}, blocked: make(chan struct{})}
+	p := &park{t: t, busy: map[int]string{}, blocked: make(chan struct{})}
 	for i := range count {
 		gate, err := fence.NewGate(nil)
 		if err != nil {
@@ -58,43 +51,29 @@ func newPark(t *testing.T, count int) *park {
 	return p
 }
 
-// work does a film. A device that gets another film ends the one before: its copy
-// must be paused.
+// work does a film. No device gets one while it works on another.
 func (p *park) work(device int, r *http.Request) {
-	w := &work{r.FormValue("film"), make(chan struct{})}
+	film := r.FormValue("film")
 	p.mu.Lock()
-	if other := p.busy[device]; other != nil {
-		if !p.paused[other.film] {
-			p.t.Errorf("device %d gets %s while it works on %s", device, w.film, other.film)
-		}
-		close(other.end)
+	if other := p.busy[device]; other != "" {
+		p.t.Errorf("device %d gets %s while it works on %s", device, film, other)
 	}
-	p.busy[device] = w
+	p.busy[device] = film
 	p.most = max(p.most, len(p.busy))
 	p.mu.Unlock()
 	ended := true
 	select {
 	case <-p.blocked:
 		ended = false
-	case <-w.end:
 	case <-r.Context().Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy[device] == w {
-		delete(p.busy, device)
-	}
+	delete(p.busy, device)
 	if ended {
 		panic(http.ErrAbortHandler)
 	}
-	p.done = append(p.done, w.film)
-}
-
-// pause notes whether the copy of a film is paused.
-func (p *park) pause(film string, paused bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.paused[film] = paused
+	p.done = append(p.done, film)
 }
 
 // open lets the devices finish their work.
@@ -108,13 +87,10 @@ func (p *park) open() {
 }
 
 // working returns the films that are worked on.
-func (p *park) working() (films []string) {
+func (p *park) working() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, w := range p.busy {
-		films = append(films, w.film)
-	}
-	return films
+	return slices.Collect(maps.Values(p.busy))
 }
 
 // await waits until the films that are worked on are as they should be.
@@ -167,24 +143,4 @@ func TestAsManyWorkAsThereAreDevicesAndEachOnItsOwn(t *testing.T) {
 	if p.most != 3 || len(slices.Compact(p.done)) != 5 {
 		t.Errorf("%d devices were busy at a time, and %q are done", p.most, p.done)
 	}
-}
-
-// A copy is paused while its device works, and its slot is given to another. Its
-// film is done again, and not beside the other's.
-func TestCopyThatWasPausedAsksForAnotherSlot(t *testing.T) {
-	env := processes.File(t)
-	p := newPark(t, 1)
-	a := p.start("film-a", env)
-	p.await("film-a is worked on", func(films []string) bool { return slices.Equal(films, []string{"film-a"}) })
-	p.pause("film-a", true)
-	a.Signal(syscall.SIGSTOP)
-	b := p.start("film-b", env)
-	p.await("film-b is worked on", func(films []string) bool { return slices.Equal(films, []string{"film-b"}) })
-	p.pause("film-a", false)
-	a.Signal(syscall.SIGCONT)
-	a.Line("film-a again")
-	processes.Waiting(t, env, "transcoders", 1)
-	p.open()
-	b.Line("film-b is done")
-	a.Line("film-a is done")
 }

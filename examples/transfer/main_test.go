@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/test/check"
@@ -54,20 +53,4 @@ func TestTransfersInEveryDirectionEndAndLoseNothing(t *testing.T) {
 		p.Ends(0)
 	}
 	b.expect(1000+10*(-1+2+5-6), 1000+10*(1-2-3+4), 1000+10*(3-4-5+6))
-}
-
-func TestTransferThatIsKilledOrPausedMovesNothing(t *testing.T) {
-	b := &bank{t, processes.File(t), filepath.Join(t.TempDir(), "bank.db")}
-	killed := b.start(1, 2, "-amount", "100", "-approval", "1h", "-ttl", "2s")
-	paused := b.start(3, 4, "-amount", "200", "-approval", "1h", "-ttl", "2s")
-	killed.Line("asking for the approval of 100")
-	killed.Kill()
-	paused.Line("asking for the approval of 200")
-	paused.Signal(syscall.SIGSTOP)
-	next := b.start(4, 1, "-amount", "7") // an account of each
-	next.Ends(0)
-	paused.Signal(syscall.SIGCONT)
-	paused.Line("lost")
-	paused.Ends(1)
-	b.expect(1000+7, 1000, 1000, 1000-7)
 }

@@ -45,29 +45,6 @@ func TestIDsThatNameNoCellAreRefused(t *testing.T) {
 	}
 }
 
-func TestComparedContendersAreMeasuredInTurns(t *testing.T) {
-	for _, b := range measure.Batches(redis.Cells()) {
-		if b[0].ID == "pair" && len(b) < 5 {
-			t.Errorf("only %d contenders in %s", len(b), b[0].CellID())
-		}
-		if strings.HasPrefix(b[0].ID, "contended") && len(b) < 8 {
-			t.Errorf("only %d contenders in %s", len(b), b[0].CellID())
-		}
-	}
-	for _, b := range measure.Batches(consensus.Cells()) {
-		if len(b) < 2 || b[0].Rounds < 5 {
-			t.Errorf("%d contenders and %d rounds of %s", len(b), b[0].Rounds, b[0].CellID())
-		}
-	}
-	for _, b := range measure.Batches(databases.Cells()) {
-		for _, c := range b {
-			if c.Server != b[0].Server {
-				t.Errorf("%s and %s are compared", b[0].CellID(), c.CellID())
-			}
-		}
-	}
-}
-
 func TestEveryColumnIsAFigure(t *testing.T) {
 	for _, p := range pages {
 		var results []*measure.Result

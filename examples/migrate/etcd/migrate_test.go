@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"github.com/redlatch/redlatch"
@@ -15,6 +16,15 @@ import (
 )
 
 type work = func(context.Context) error
+
+// start returns a client of an etcd server of the test's own.
+func start(t *testing.T) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{servertest.OwnEtcd(t).Addr()}, DialTimeout: time.Minute})
+	check.Must(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
 
 func newLocks(t *testing.T) *redlatch.Client {
 	t.Helper()

@@ -5,7 +5,6 @@ package flock
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,26 +19,21 @@ import (
 // bin is where redlatch was built.
 var bin string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	if _, err := exec.LookPath("flock"); err != nil {
-		fmt.Fprintln(os.Stderr, "there is no flock: install util-linux")
-		return 1
-	}
+func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "migrate-flock")
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
 	bin = dir
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "redlatch"), "./cmd/redlatch")
-	build.Dir = filepath.Join("..", "..", "..")
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "redlatch"), "../../../cmd/redlatch")
 	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		panic(err)
+	err = build.Run()
+	code := 1
+	if err == nil {
+		code = m.Run()
 	}
-	return m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 // job notes when two are inside, and how often it ran.
@@ -66,13 +60,13 @@ func newFolder(t *testing.T) *folder {
 
 // sh runs a script of this package, or commands, in the folder.
 func (f *folder) sh(args ...string) (string, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		f.t.Error(err)
+	}
 	for i, a := range args {
 		if strings.HasSuffix(a, ".sh") {
-			full, err := filepath.Abs(a)
-			if err != nil {
-				f.t.Error(err)
-			}
-			args[i] = full
+			args[i] = filepath.Join(here, a)
 		}
 	}
 	cmd := exec.Command("sh", args...)
@@ -105,13 +99,7 @@ func (f *folder) contend(scripts ...string) {
 	all.Wait()
 	ran, err := os.ReadFile(filepath.Join(f.dir, "ran"))
 	check.Must(f.t, err)
-	steps := 0
-	for _, script := range scripts {
-		steps += 8
-		if strings.HasPrefix(script, "steps") {
-			steps += 8 // two steps each
-		}
-	}
+	steps := 8 * (len(scripts) + strings.Count(strings.Join(scripts, " "), "steps")) // of those two each
 	if n := strings.Count(string(ran), "\n"); n != steps {
 		f.t.Errorf("%v: %d steps ran, want %d", scripts, n, steps)
 	}

@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -76,31 +75,6 @@ func TestProcessesContendWithoutOverlapping(t *testing.T) {
 	}
 }
 
-func TestAPairIsTwoCommandsOnEachServer(t *testing.T) {
-	t.Parallel()
-	var cells []Cell
-	for _, key := range []string{"redlatch", "redsync-rueidis", "redlatch-rueidis"} {
-		cells = append(cells, cell(t, key, 3, Situation{Rounds: 3}))
-	}
-	wrong := func(results []*Result) (all []string) {
-		for _, x := range results {
-			if x.Commands < 5.5 || x.Commands > 6.2 || x.Pair.Median == 0 || len(x.Rates) != 3 {
-				all = append(all, fmt.Sprintf("%s: %+v", x.CellID(), x))
-			}
-		}
-		return all
-	}
-	results := run(t, cells...)
-	// On a busy machine a node may miss its time limit, and be asked again, or
-	// be asked after what counts.
-	for tries := 1; tries < 5 && len(wrong(results)) > 0; tries++ {
-		results = run(t, cells...)
-	}
-	for _, w := range wrong(results) {
-		t.Error(w)
-	}
-}
-
 func TestGoroutinesAreMeasured(t *testing.T) {
 	t.Parallel()
 	r := run(t, cell(t, "redlatch", 1, Situation{ID: "own", Count: 8}),
@@ -169,18 +143,13 @@ func TestACellThatCannotBeMeasuredSaysSo(t *testing.T) {
 
 func TestLinksAreBetweenContendersAndServers(t *testing.T) {
 	t.Parallel()
-	linked, slow := server.Network{Delay: time.Millisecond}, server.Network{Delay: time.Millisecond, Last: 20 * time.Millisecond}
-	for _, x := range run(t, cell(t, "redlatch", 5, Situation{ID: "linked", Network: linked, For: 100 * time.Millisecond}),
-		cell(t, "redlatch", 5, Situation{ID: "slow", Network: slow, For: 100 * time.Millisecond})) {
-		// A pair is two round trips.
-		if p := x.Pair; p.Count == 0 || p.Median < 2*time.Millisecond {
-			t.Errorf("%s: %+v", x.CellID(), p)
+	linked := server.Network{Delay: time.Millisecond, Last: 20 * time.Millisecond}
+	// A pair is two round trips, of which one node of one and most of three decide.
+	for nodes, trip := range map[int]time.Duration{1: linked.Last, 3: linked.Delay} {
+		x := run(t, cell(t, "redlatch", nodes, Situation{Network: linked, For: time.Second}))[0]
+		if p := x.Pair; p.Count == 0 || p.Median < 2*trip {
+			t.Errorf("%s over links of %v: %+v", x.CellID(), trip, p)
 		}
-	}
-	s := contended
-	s.Network, s.For = linked, time.Second
-	if x := run(t, cell(t, "redlatch", 5, s))[0]; x.Rate() == 0 || x.HandOver.Median < time.Millisecond {
-		t.Errorf("%+v", x)
 	}
 }
 

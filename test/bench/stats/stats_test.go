@@ -22,11 +22,8 @@ func TestQuantilesOfAHundredAreItsMembers(t *testing.T) {
 }
 
 func TestMedianOfAnEvenNumberLiesBetween(t *testing.T) {
-	if m := Median([]float64{4, 1, 3, 2}); m != 2.5 {
-		t.Fatalf("got %v", m)
-	}
-	if m := Median([]float64{9, 1, 3}); m != 3 {
-		t.Fatalf("got %v", m)
+	if even, odd := Median([]float64{4, 1, 3, 2}), Median([]float64{9, 1, 3}); even != 2.5 || odd != 3 {
+		t.Fatalf("got %v and %v", even, odd)
 	}
 }
 

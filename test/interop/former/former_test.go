@@ -14,7 +14,6 @@ import (
 
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
-	"github.com/redlatch/redlatch/internal/test/mutants"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 
@@ -92,7 +91,14 @@ func (b *both) markerIsShared(first, second string) {
 	t := b.t
 	p := b.start(first, "-fresh")
 	b.cycle(p, "n")
-	marker := func(i int) string { return b.servers[i].Do("GET", key) }
+	// Without the epochs of all servers, which any client adds when it hears of a higher one.
+	marker := func(i int) string {
+		fields := strings.Split(b.servers[i].Do("GET", key), " ")
+		if len(fields) > 13 {
+			fields[13] = "-"
+		}
+		return strings.Join(fields, " ")
+	}
 	var marked []string
 	for i := range b.servers {
 		poll.Until(t, "every server is marked", func() bool { return marker(i) != "" })
@@ -284,38 +290,15 @@ func (b *both) handlesAreShared(kinds ...string) {
 }
 
 // TestContestFindsClientsOfAnotherFormat shows that the tests above can fail: a
-// client with another key for the lock is found by two holders, and one with
-// another version in the keys beside it by the fence.
+// client with another key for the lock is found by two holders.
 func TestContestFindsClientsOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	servertest.Need(t)
-	t.Run("another key", func(t *testing.T) {
-		t.Parallel()
-		b := &both{t: t, servers: servertest.Redis(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: newWorker(t)}}
-		j, _ := b.contest(3*time.Second, map[string][]string{newSide: {"-prefix", "2:"}})
-		found(t, j, "overlap")
-	})
-	t.Run("another version", func(t *testing.T) {
-		t.Parallel()
-		edit := mutants.Edit{Name: "version 2", File: "../../store/redis/keys.go",
-			Old: `const reserved = "redlatch:1:"`, New: `const reserved = "redlatch:2:"`}
-		other := mutants.Compile(t, []mutants.Edit{edit}, "./former/worker", "build")[edit.Name]
-		b := &both{t: t, servers: servertest.Redis(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: other}}
-		j, _ := b.contest(3*time.Second, nil)
-		found(t, j, "the fences are")
-	})
-}
-
-func found(t *testing.T, j *beside.Judge, want string) {
-	t.Helper()
-	faults := j.Faults()
-	for _, f := range faults {
-		if strings.Contains(f, want) {
-			t.Log(f)
-			return
-		}
+	b := &both{t: t, servers: servertest.Redis(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: newWorker(t)}}
+	j, _ := b.contest(3*time.Second, map[string][]string{newSide: {"-prefix", "2:"}})
+	if faults := j.Faults(); !strings.Contains(strings.Join(faults, " "), "overlap") {
+		t.Errorf("it is not found that they overlap; found is %q", faults)
 	}
-	t.Errorf("it is not found that %s; found is %q", want, faults)
 }
 
 // TestCheckoutWithoutHistoryIsReported builds a version in a folder without

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 
 	"github.com/redlatch/redlatch/test/interop/foreign"
@@ -45,8 +44,6 @@ func All() []Scenario {
 	return []Scenario{
 		{"excludes", "excludes redlatch", excludes},
 		{"excluded", "is excluded", excluded},
-		{"its release", "its release frees", itsRelease},
-		{"our release", "our release frees", ourRelease},
 		{"death", "killed", death},
 		{"late release", "its late release", lateRelease},
 		{"late extension", "its late extension", lateExtension},
@@ -71,9 +68,6 @@ type Part struct {
 	Nodes  int
 	// Only are the scenarios to play. Defaults to all.
 	Only []string
-
-	// doctor stands between redlatch and a server, for tests of the judge.
-	doctor func(redlatch.Node, *servertest.Server) redlatch.Node
 }
 
 // PlayAll plays parts, so many at a time: they mostly wait. done is told after

@@ -89,7 +89,7 @@ func TestClientsThatBreakARuleAreFoundOut(t *testing.T) {
 		freesAnyones:   {"late release"},
 		extendsAnyones: {"late extension"},
 		pushesAnyones:  {"late extension"},
-		freesNothing:   {"its release"},
+		freesNothing:   {"excludes"},
 		elsewhere:      {"excludes"},
 	}
 	var parts []scenario.Part

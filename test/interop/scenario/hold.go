@@ -14,7 +14,8 @@ import (
 )
 
 // excludes: the foreign client holds, and redlatch is refused with an error
-// that describes the holder.
+// that describes the holder. One that waits gets the lock when the foreign client has
+// released it, though nothing notifies it.
 func excludes(s *Stage) Cell {
 	before := s.take(s.it, long)
 	h := s.refused()
@@ -29,7 +30,7 @@ func excludes(s *Stage) Cell {
 		s.weMust(false, "takes it for a %s", h.Kind)
 	}
 	s.weMust(h.Left > 0 && h.Left <= key.left+time.Second, "says that it has %v left, the server %v", h.Left, key.left)
-	s.it.Release()
+	s.handedOver()
 	return yes(remark)
 }
 
@@ -64,6 +65,8 @@ func excluded(s *Stage) Cell {
 		}
 	}
 	s.free(lease)
+	s.take(s.it, long) // our release frees the lock
+	s.it.Release()
 	return yes(remarks...)
 }
 
@@ -78,11 +81,8 @@ func (s *Stage) strangers(before []state) int {
 	return n
 }
 
-// itsRelease: redlatch waits, and gets the lock when the foreign client has
-// released it, though nothing notifies it.
-func itsRelease(s *Stage) Cell {
-	s.take(s.it, long)
-	s.refused()
+// handedOver has redlatch wait for what the foreign client holds, and that release it.
+func (s *Stage) handedOver() {
 	type got struct {
 		lease *redlatch.Lease
 		err   error
@@ -106,21 +106,6 @@ func itsRelease(s *Stage) Cell {
 		s.must(there(s.look()) == 0, "has released, and its key is still there")
 		s.weMust(false, "waits on, though the lock is free")
 	}
-	return yes()
-}
-
-// ourRelease: redlatch releases, and the foreign client gets the lock.
-func ourRelease(s *Stage) Cell {
-	lease := s.ours(redlatch.LockOptions{TTL: long})
-	a := s.it.Acquire(s.name, long)
-	if a.OK() {
-		s.it.Release()
-		return Cell{None, "–"}
-	}
-	s.free(lease)
-	s.take(s.it, long)
-	s.it.Release()
-	return yes()
 }
 
 // brief is the essential part of a foreign error, without what changes from run

@@ -50,7 +50,7 @@ type Stage struct {
 // newStage starts servers, and both sides on them.
 func newStage(t testing.TB, p Part) (*Stage, error) {
 	s := &Stage{t: t, ctx: context.Background(), client: p.Client, servers: servertest.Redis(t, p.Nodes)}
-	s.locks, s.other = s.redlatch(p.doctor), s.redlatch(p.doctor)
+	s.locks, s.other = s.redlatch(), s.redlatch()
 	var err error
 	if p.Nodes > 1 { // a single server is not guarded by default
 		if err = fresh.Declare(s.ctx, s.locks); err != nil {
@@ -62,14 +62,9 @@ func newStage(t testing.TB, p Part) (*Stage, error) {
 }
 
 // redlatch returns a client of ours, as another process would have it.
-func (s *Stage) redlatch(doctor func(redlatch.Node, *servertest.Server) redlatch.Node) *redlatch.Client {
+func (s *Stage) redlatch() *redlatch.Client {
 	nodes, err := direct.Nodes(servertest.Addresses(s.servers)...)
 	check.Must(s.t, err)
-	for i := range nodes {
-		if doctor != nil {
-			nodes[i] = doctor(nodes[i], s.servers[i])
-		}
-	}
 	c, err := redlatch.New(nodes, &redlatch.Options{
 		Prefix: s.client.Prefix, Label: "interop", AssumeFresh: true,
 		NodeTimeout: 2 * time.Second, // others share this machine

@@ -79,7 +79,7 @@ func redlatch(t *testing.T, servers []*servertest.Server) *beside.Player {
 	program, err := worker()
 	must(t, err)
 	return start(t, ours, program, "-nodes", strings.Join(servertest.Addresses(servers), ","), "-fresh",
-		"-max-ttl", "4s", "-window", "1s")
+		"-max-ttl", "4s")
 }
 
 func cycle(t *testing.T, p *beside.Player, name string) uint64 {

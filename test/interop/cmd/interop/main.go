@@ -47,7 +47,7 @@ func run(only string, at int) error {
 		unexpected = append(unexpected, r.Unexpected()...)
 	}
 	if only != "" {
-		fmt.Print(tables(rows))
+		fmt.Print(table(rows))
 	} else {
 		text, err := page(rows)
 		if err == nil {

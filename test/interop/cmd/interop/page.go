@@ -25,7 +25,7 @@ func page(rows []*scenario.Row) (string, error) {
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
 		"Ran":     ran(rows),
-		"Clients": clients(rows),
+		"Clients": table(rows),
 	})
 	return b.String(), err
 }
@@ -44,11 +44,6 @@ func ran(rows []*scenario.Row) string {
 		return fmt.Sprintf("%d of %d clients ran", len(all)-len(gone), len(all))
 	}
 	return fmt.Sprintf("%d clients ran", len(all))
-}
-
-// tables returns the tables alone.
-func tables(rows []*scenario.Row) string {
-	return clients(rows) + "\nOn one server:\n\n" + details(rows, 1) + "\nOn five servers:\n\n" + details(rows, 5)
 }
 
 // both is a client's rows, on one server and, if it can, on five.
@@ -72,8 +67,8 @@ func byClient(rows []*scenario.Row) []*both {
 	return all
 }
 
-// clients is the table with a line for each client.
-func clients(rows []*scenario.Row) string {
+// table is the table with a line for each client.
+func table(rows []*scenario.Row) string {
 	var b strings.Builder
 	b.WriteString("| client | version | from | its key for NAME | servers | excludes redlatch | is excluded | to know |\n|---|---|---|---|---|---|---|---|\n")
 	for _, c := range byClient(rows) {
@@ -151,39 +146,6 @@ func (c *both) known() []string {
 		}
 	}
 	return list
-}
-
-// details is the table with a column for each scenario.
-func details(rows []*scenario.Row, nodes int) string {
-	var b strings.Builder
-	b.WriteString("| client |")
-	for _, x := range scenario.All() {
-		b.WriteString(" " + x.Head + " |")
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(scenario.All())) + "\n")
-	for _, r := range rows {
-		if r.Nodes != nodes || r.Err != nil {
-			continue
-		}
-		fmt.Fprintf(&b, "| %s |", r.Client.Name)
-		for _, x := range scenario.All() {
-			cell := r.Cells[x.Name]
-			text := cell.Text
-			switch cell.Verdict {
-			case scenario.Breaks:
-				text = "**no**"
-			case scenario.OurFall:
-				text = "**redlatch fails**"
-			case scenario.Remark:
-				text, _, _ = strings.Cut(text, ";")
-				text, _, _ = strings.Cut(text, ":")
-				text += " *"
-			}
-			b.WriteString(" " + escape(text) + " |")
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
 }
 
 func escape(s string) string { return strings.ReplaceAll(s, "|", "\\|") }

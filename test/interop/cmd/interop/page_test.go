@@ -47,12 +47,6 @@ func TestPageShowsWhatWasFound(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	text = tables([]*scenario.Row{good, bad, ours, gone})
-	for _, want := range []string{"| bad | yes | **no** |", "| **redlatch fails** |", "| refused * |"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the tables lack %q: %s", want, text)
-		}
-	}
 	if t.Failed() {
 		t.Log(text)
 	}
