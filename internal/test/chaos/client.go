@@ -44,7 +44,7 @@ type clientConfig struct {
 	Membership string        `json:"membership"`
 	Names      []plan        `json:"names"`
 	Bounds     bounds        `json:"bounds"`
-	Store      Store         `json:"store"`
+	Resource   string        `json:"resource"` // the file that it is in
 	Fenced     bool          `json:"fenced"`
 	WallOff    time.Duration `json:"wall_off"` // the initial error of its wall clock
 	Calm       bool          `json:"calm"`     // there are no faults: every request must succeed
@@ -153,7 +153,7 @@ func (c *client) tell(e Event) {
 
 func (c *client) run() error {
 	var err error
-	if c.store, err = c.Store.open(c.Fenced); err != nil {
+	if c.store, err = openResource(c.Resource, c.Fenced); err != nil {
 		return err
 	}
 	defer c.store.db.Close()

@@ -21,27 +21,31 @@ import (
 // A fault that does nothing would make every lock pass. So each test checks
 // that a fault does what it says, and that healing undoes it.
 
-// effect checks the state before a fault, while it lasts, and after it was healed.
+// effect checks, for a family, the state before the fault, while it lasts, and after
+// it was healed. The fault is what the nemesis would record.
 type effect struct {
 	before, during, after func(b *bench, f *Fault)
 }
 
-// effects check, for each family, the state before the fault, while it lasts,
-// and after it was healed. The fault is what the nemesis would record.
+// sets writes a key, and has, lacks, works and answers look at the server, itself or
+// by the client's way.
+func sets(b *bench, _ *Fault)    { b.ask("SET", "k", "v") }
+func has(b *bench, _ *Fault)     { b.has("k") }
+func lacks(b *bench, _ *Fault)   { b.lacks("k") }
+func works(b *bench, _ *Fault)   { b.ask("PING") }
+func answers(b *bench, _ *Fault) { b.answers() }
+
 var effects = map[string]effect{
 	"kill": {
-		before: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
+		before: sets,
 		during: func(b *bench, _ *Fault) {
 			if b.n.at().Pid() != 0 {
 				b.Error("the server still runs")
 			}
 		},
-		after: func(b *bench, _ *Fault) { b.has("k") },
+		after: has,
 	},
-	"empty": {
-		before: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
-		after:  func(b *bench, _ *Fault) { b.lacks("k") },
-	},
+	"empty": {before: sets, after: lacks},
 	"cut-aof": {
 		before: func(b *bench, _ *Fault) {
 			b.ask("SET", "k", strings.Repeat("x", 30_000))
@@ -53,10 +57,7 @@ var effects = map[string]effect{
 			b.lacks("last")
 		},
 	},
-	"freeze": {
-		during: func(b *bench, _ *Fault) { b.silent() },
-		after:  func(b *bench, _ *Fault) { b.ask("PING") },
-	},
+	"freeze": {during: func(b *bench, _ *Fault) { b.silent() }, after: works},
 	"failover": {
 		before: func(b *bench, _ *Fault) {
 			b.ask("SET", "k", "v")
@@ -89,10 +90,7 @@ var effects = map[string]effect{
 			b.state("S") // it was stopped, and goes on
 		},
 	},
-	"flush-data": {
-		before: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
-		after:  func(b *bench, _ *Fault) { b.lacks("k") },
-	},
+	"flush-data": {before: sets, after: lacks},
 	"flush-scripts": {
 		before: func(b *bench, _ *Fault) { b.ask("SCRIPT", "LOAD", "return 1") },
 		after: func(b *bench, _ *Fault) {
@@ -109,7 +107,7 @@ var effects = map[string]effect{
 			}
 			b.has("lock")
 		},
-		after: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
+		after: sets,
 	},
 	"evict": {
 		before: func(b *bench, _ *Fault) {
@@ -137,7 +135,7 @@ var effects = map[string]effect{
 		},
 	},
 	"membership": {
-		before: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
+		before: sets,
 		after: func(b *bench, _ *Fault) {
 			b.lacks("k") // the server that was removed
 			if b.w.nodes[0] == b.n || !strings.Contains(b.w.members[0].config.Nodes, b.w.nodes[0].links[0].Addr()) {
@@ -199,7 +197,7 @@ var effects = map[string]effect{
 				b.Errorf("it is not cut off: %v, %s", err, b.ask("GET", "k"))
 			}
 		},
-		after: func(b *bench, _ *Fault) { b.answers() },
+		after: answers,
 	},
 	"swallow": {
 		during: func(b *bench, _ *Fault) {
@@ -208,7 +206,7 @@ var effects = map[string]effect{
 				b.Errorf("a request does not arrive, or a reply does: %v, %s", err, b.ask("GET", "k"))
 			}
 		},
-		after: func(b *bench, _ *Fault) { b.answers() },
+		after: answers,
 	},
 	"delay": {
 		during: func(b *bench, _ *Fault) {
@@ -217,7 +215,7 @@ var effects = map[string]effect{
 				b.Errorf("after %v: %v", time.Since(begin), err)
 			}
 		},
-		after: func(b *bench, _ *Fault) { b.answers() },
+		after: answers,
 	},
 	"reset": {
 		before: func(b *bench, _ *Fault) {
@@ -239,7 +237,7 @@ var effects = map[string]effect{
 				}
 			})
 		},
-		after: func(b *bench, _ *Fault) { b.answers() },
+		after: answers,
 	},
 	"pause": {
 		during: func(b *bench, _ *Fault) { b.state("T") },

@@ -17,7 +17,7 @@ func TestResourceRefusesStaleHoldersOfEveryKind(t *testing.T) {
 	p := slotsToo
 	p.Name = "job"
 	all := p.parts()
-	r, err := SQLiteStore(filepath.Join(t.TempDir(), "resource.db")).open(true)
+	r, err := openResource(filepath.Join(t.TempDir(), "resource.db"), true)
 	check.Must(t, err)
 	defer r.db.Close()
 	check.Must(t, r.create(context.Background(), all))
