@@ -87,11 +87,6 @@ func found(t *testing.T, c chaos.Config, shows func(r *chaos.Result) bool) bool 
 	return false
 }
 
-// breaks says that a run broke a rule.
-func breaks(rule chaos.Rule) func(*chaos.Result) bool {
-	return func(r *chaos.Result) bool { return slices.Contains(rules(r.Verdict.Violations), rule) }
-}
-
 // long returns how long each seed is to run, and which seeds; a short time
 // unless make torture asks for more.
 func long(t *testing.T, short time.Duration) (length time.Duration, seeds []uint64) {
@@ -217,9 +212,9 @@ func TestFailoversMakeTwoHoldersOnlyWithoutTheGuard(t *testing.T) {
 	t.Run("without", func(t *testing.T) {
 		t.Parallel()
 		c := config(t, "failover")
-		c.Nodes, c.Sabotage, c.For, c.Names = servers(1), chaos.NoGuard, 12*time.Second, 1
+		c.Nodes, c.NoGuard, c.For, c.Names = servers(1), true, 12*time.Second, 1
 		c.Allowed, c.Least, c.Most = 100, 5*time.Millisecond, 40*time.Millisecond
-		if !found(t, c, breaks(chaos.Overlap)) {
+		if !found(t, c, func(r *chaos.Result) bool { return slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) }) {
 			t.Error("there were never two holders: the fault does nothing")
 		}
 	})
@@ -229,32 +224,6 @@ func TestFailoversMakeTwoHoldersOnlyWithoutTheGuard(t *testing.T) {
 			c := config(t, "failover")
 			c.Nodes, c.For, c.Names = []chaos.ServerKind{kind}, 8*time.Second, 2
 			holds(t, c)
-		})
-	}
-}
-
-// TestSabotagedClientsAreFoundOut runs clients that break a rule on purpose.
-func TestSabotagedClientsAreFoundOut(t *testing.T) {
-	for _, c := range []struct {
-		how    chaos.Sabotage
-		faults string
-		names  int
-		want   chaos.Rule
-	}{
-		{chaos.NoValidity, "flush-scripts", 2, chaos.Overlap},
-		{chaos.NoGuard, "flush-data", 2, chaos.Overlap},
-		{chaos.Disguise, "flush-scripts", 1, chaos.Overlap},
-		{chaos.WritesOn, "flush-scripts", 2, chaos.StaleWrite},
-	} {
-		t.Run(string(c.how), func(t *testing.T) {
-			t.Parallel()
-			config := config(t, c.faults)
-			config.Sabotage, config.For, config.Names = c.how, time.Second, c.names
-			config.Allowed = 100 // as many as there are, all at once
-			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
-			if !found(t, config, breaks(c.want)) {
-				t.Errorf("the judge finds no %s", c.want)
-			}
 		})
 	}
 }
