@@ -71,6 +71,7 @@ func Instances() []Instance {
 		named("a membership change", 0, change),
 		named("the same, under a lease that is extended", 0, changeExtended),
 		named("a membership change with a node away, and another one emptied", 6, emptied),
+		named("a node is added to an odd membership", 7, added),
 		named("a failover without the last writes, and a failback", 7, failback),
 		named("the same, with an empty server in between", 7, replaced),
 		named("a failover and a failback of a single server", whole, failbackAlone),
