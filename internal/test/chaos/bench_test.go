@@ -15,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -27,6 +29,7 @@ type bench struct {
 	n *node
 
 	written atomic.Int64 // the last write that was acknowledged
+	conn    net.Conn     // one that the client has
 }
 
 func newBench(t *testing.T, family Family, kind ServerKind) *bench {
@@ -94,13 +97,6 @@ func (b *bench) lacks(key string) {
 	}
 }
 
-func (b *bench) silent() {
-	b.Helper()
-	if _, err := b.over(awhile, "PING"); !timesOut(err) {
-		b.Errorf("it is not silent: %v", err)
-	}
-}
-
 func (b *bench) answers() {
 	b.Helper()
 	if reply, err := b.over(time.Minute, "PING"); reply != "PONG" {
@@ -108,15 +104,32 @@ func (b *bench) answers() {
 	}
 }
 
+// lock takes a lock, which outlives its client.
+func (b *bench) lock() {
+	b.Helper()
+	check.Must(b, b.w.operate(func(ctx context.Context, locks *redlatch.Client) error {
+		lease, err := locks.TryLock(ctx, "job", &redlatch.LockOptions{NoKeepAlive: true})
+		if err != nil {
+			return err
+		}
+		_, err = lease.Detach()
+		return err
+	}))
+}
+
+// wantOff fails if the clock of the server is not as it is to be.
+func (b *bench) wantOff(is bool, f *Fault) {
+	b.Helper()
+	if !is {
+		b.Errorf("the clock is off by %v, and %d breaks are noted", b.n.clock.Off(), len(f.Breaks))
+	}
+}
+
 // state waits until the client's process is in a state, as ps calls it.
 func (b *bench) state(want string) {
 	b.Helper()
-	var out []byte
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		out, _ = exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(b.w.members[0].cmd.Process.Pid)).Output()
-		if strings.HasPrefix(string(out), want) {
-			return
-		}
-	}
-	b.Errorf("the client is in state %s, not %s", out, want)
+	poll.Until(b, "the client is in state "+want, func() bool {
+		out, _ := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(b.w.members[0].cmd.Process.Pid)).Output()
+		return strings.HasPrefix(string(out), want)
+	})
 }

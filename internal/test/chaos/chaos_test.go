@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/test/chaos"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -36,15 +35,6 @@ func config(t *testing.T, faults string) chaos.Config {
 
 // servers are n nodes on Redis.
 func servers(n int) []chaos.ServerKind { return slices.Repeat([]chaos.ServerKind{chaos.Redis}, n) }
-
-// mariaDB and postgreSQL are resources for one run.
-func mariaDB(t *testing.T, seed uint64) *chaos.Store {
-	return &chaos.Store{Driver: "mysql", DSN: servertest.MariaDB(t), Dialect: fence.MySQL, Table: fmt.Sprintf("chaos%d", seed)}
-}
-
-func postgreSQL(t *testing.T, seed uint64) *chaos.Store {
-	return &chaos.Store{Driver: "pgx", DSN: servertest.PostgreSQL(t), Dialect: fence.PostgreSQL, Table: fmt.Sprintf("chaos%d", seed)}
-}
 
 // running limits how many runs there are at once: each is a dozen processes,
 // and on a machine that is too busy for them no run makes progress.
@@ -68,6 +58,19 @@ func run(t *testing.T, c chaos.Config) *chaos.Result {
 	return r
 }
 
+// holds executes a run in which every promise must hold.
+func holds(t *testing.T, c chaos.Config) *chaos.Result {
+	t.Helper()
+	r := run(t, c)
+	if !r.Verdict.Held() {
+		t.Error("a promise was broken")
+	}
+	if err := r.Enough(); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
 // found runs until a run shows something, but no longer than for ten runs and
 // 2,000 acquisitions. On a busy machine a run has forty.
 func found(t *testing.T, c chaos.Config, shows func(r *chaos.Result) bool) bool {
@@ -82,11 +85,6 @@ func found(t *testing.T, c chaos.Config, shows func(r *chaos.Result) bool) bool 
 		c.Seed++
 	}
 	return false
-}
-
-// breaks says that a run broke a rule.
-func breaks(rule chaos.Rule) func(*chaos.Result) bool {
-	return func(r *chaos.Result) bool { return slices.Contains(rules(r.Verdict.Violations), rule) }
 }
 
 // long returns how long each seed is to run, and which seeds; a short time
@@ -124,23 +122,10 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			c := config(t, "all")
 			c.Seed, c.For, c.Clients, c.Names = seed, length, 8, 4
-			c.Store = mariaDB(t, seed)
-			if seed%2 == 0 {
-				c.Store = postgreSQL(t, seed)
-			}
-			r := run(t, c)
+			r := holds(t, c)
 			acquisitions += r.Verdict.Counts.Acquisitions()
-			if !r.Verdict.Held() {
-				t.Error("a promise was broken")
-			}
-			if err := r.Enough(); err != nil {
-				t.Error(err)
-			}
 			if struck := r.Struck(); length >= time.Minute && len(struck) < len(r.Ran) {
 				t.Errorf("not every fault struck, only %q", struck)
-			}
-			if pause := longestPause(r); pause > 5*time.Second {
-				t.Errorf("for %v no fault struck", pause)
 			}
 			if os.Geteuid() == 0 && slices.ContainsFunc(r.LeftOut, func(left string) bool { return strings.Contains(left, "install") }) {
 				t.Errorf("not every fault was on: %v", r.LeftOut)
@@ -158,50 +143,13 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 func TestEveryPromiseHoldsOnAMixedQuorum(t *testing.T) {
 	t.Parallel()
 	c := config(t, "kill,freeze,failover,partition,swallow,delay,reset,pause,client-kill")
-	c.Seed, c.For, c.Names = 1, 6*time.Second, 4
+	c.For, c.Names = 6*time.Second, 4
 	// The other kinds are for a program that has their stores: see cmd/redlatch-torture.
 	c.Nodes = []chaos.ServerKind{chaos.Redis, chaos.Postgres, chaos.MariaDB, chaos.Sentinel}
-	r := run(t, c)
-	if !r.Verdict.Held() {
-		t.Error("a promise was broken")
-	}
-	if err := r.Enough(); err != nil {
-		t.Error(err)
-	}
+	r := holds(t, c)
 	if !slices.ContainsFunc(r.History.Faults, func(f chaos.Fault) bool { return f.Node > 0 && c.Nodes[f.Node-1] != chaos.Redis }) {
 		t.Error("nothing happened to a database")
 	}
-}
-
-// longestPause is the longest time between the beginnings of two faults. Time
-// in which no client did anything is left out: the machine was stalled.
-func longestPause(r *chaos.Result) (longest time.Duration) {
-	const still = int64(5 * time.Second) // a client asks for no longer than 3 s
-	var moments []int64
-	for _, e := range r.History.Events {
-		moments = append(moments, e.At)
-	}
-	slices.Sort(moments)
-	awake := func(from, to int64) time.Duration {
-		sum, last := to-from, from
-		for _, m := range moments {
-			if m > last && m <= to {
-				if m-last > still {
-					sum -= m - last
-				}
-				last = m
-			}
-		}
-		return time.Duration(sum)
-	}
-	last := r.Began
-	for _, f := range r.History.Faults {
-		if f.From-last > still {
-			longest = max(longest, awake(last, f.From))
-		}
-		last = f.From
-	}
-	return longest
 }
 
 // TestNoLeasesOverlapWithinTheAssumptions excuses nothing.
@@ -209,8 +157,8 @@ func TestNoLeasesOverlapWithinTheAssumptions(t *testing.T) {
 	t.Parallel()
 	c := config(t, "within")
 	c.Seed, c.For = 2, 4*time.Second
-	if r := run(t, c); !r.Verdict.Held() || len(r.Verdict.Excused) > 0 {
-		t.Error("a promise was broken, or excused where nothing excuses it")
+	if r := holds(t, c); len(r.Verdict.Excused) > 0 {
+		t.Error("a broken promise is excused where nothing excuses it")
 	}
 }
 
@@ -264,9 +212,9 @@ func TestFailoversMakeTwoHoldersOnlyWithoutTheGuard(t *testing.T) {
 	t.Run("without", func(t *testing.T) {
 		t.Parallel()
 		c := config(t, "failover")
-		c.Nodes, c.Sabotage, c.For, c.Names = servers(1), chaos.NoGuard, 12*time.Second, 1
+		c.Nodes, c.NoGuard, c.For, c.Names = servers(1), true, 12*time.Second, 1
 		c.Allowed, c.Least, c.Most = 100, 5*time.Millisecond, 40*time.Millisecond
-		if !found(t, c, breaks(chaos.Overlap)) {
+		if !found(t, c, func(r *chaos.Result) bool { return slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) }) {
 			t.Error("there were never two holders: the fault does nothing")
 		}
 	})
@@ -275,35 +223,7 @@ func TestFailoversMakeTwoHoldersOnlyWithoutTheGuard(t *testing.T) {
 			t.Parallel()
 			c := config(t, "failover")
 			c.Nodes, c.For, c.Names = []chaos.ServerKind{kind}, 8*time.Second, 2
-			if r := run(t, c); !r.Verdict.Held() || len(r.Verdict.Excused) > 0 {
-				t.Error("a promise was broken")
-			}
-		})
-	}
-}
-
-// TestSabotagedClientsAreFoundOut runs clients that break a rule on purpose.
-func TestSabotagedClientsAreFoundOut(t *testing.T) {
-	for _, c := range []struct {
-		how    chaos.Sabotage
-		faults string
-		names  int
-		want   chaos.Rule
-	}{
-		{chaos.NoValidity, "flush-scripts", 2, chaos.Overlap},
-		{chaos.NoGuard, "flush-data", 2, chaos.Overlap},
-		{chaos.Disguise, "flush-scripts", 1, chaos.Overlap},
-		{chaos.WritesOn, "flush-scripts", 2, chaos.StaleWrite},
-	} {
-		t.Run(string(c.how), func(t *testing.T) {
-			t.Parallel()
-			config := config(t, c.faults)
-			config.Sabotage, config.For, config.Names = c.how, time.Second, c.names
-			config.Allowed = 100 // as many as there are, all at once
-			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
-			if !found(t, config, breaks(c.want)) {
-				t.Errorf("the judge finds no %s", c.want)
-			}
+			holds(t, c)
 		})
 	}
 }

@@ -22,18 +22,6 @@ import (
 // ClientVerb is the first argument with which a program must call RunClient.
 const ClientVerb = "__torture-client"
 
-// Sabotage is how a client is broken on purpose, to test whether the judge
-// notices.
-type Sabotage string
-
-// The sabotages.
-const (
-	NoGuard    Sabotage = "no-guard"    // servers that forgot are trusted at once
-	NoValidity Sabotage = "no-validity" // a lease is used for three times its lifetime
-	Disguise   Sabotage = "disguise"    // a writer asks for the lock as a reader
-	WritesOn   Sabotage = "writes-on"   // a writer that was downgraded writes
-)
-
 // clientConfig is the configuration of a client process, on the first line of
 // its standard input.
 type clientConfig struct {
@@ -44,11 +32,11 @@ type clientConfig struct {
 	Membership string        `json:"membership"`
 	Names      []plan        `json:"names"`
 	Bounds     bounds        `json:"bounds"`
-	Store      Store         `json:"store"`
+	Resource   string        `json:"resource"` // the file that it is in
 	Fenced     bool          `json:"fenced"`
 	WallOff    time.Duration `json:"wall_off"` // the initial error of its wall clock
 	Calm       bool          `json:"calm"`     // there are no faults: every request must succeed
-	Sabotage   Sabotage      `json:"sabotage,omitempty"`
+	NoGuard    bool          `json:"no_guard"` // servers that forgot are trusted at once
 }
 
 // bounds are the cluster parameters: small, so that a quarantine is over soon
@@ -153,7 +141,7 @@ func (c *client) tell(e Event) {
 
 func (c *client) run() error {
 	var err error
-	if c.store, err = c.Store.open(c.Fenced); err != nil {
+	if c.store, err = openResource(c.Resource, c.Fenced); err != nil {
 		return err
 	}
 	defer c.store.db.Close()
@@ -164,7 +152,7 @@ func (c *client) run() error {
 	}
 	inside.SetClock(&opts, c.clock)
 	inside.SetWindow(&opts, c.Bounds.Window)
-	if c.Sabotage == NoGuard {
+	if c.NoGuard {
 		opts.Guard = redlatch.GuardOff
 	}
 	if c.locks, err = redlatch.Open(c.Nodes, &opts); err != nil {
@@ -227,12 +215,12 @@ func (c *taker) attempt(p plan) *attempt {
 	if c.rng.IntN(5) == 0 {
 		longest = c.Bounds.MaxTTL
 	}
-	opts := redlatch.LockOptions{TTL: between(c.rng, c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0 || c.Sabotage == NoValidity}
-	if c.Sabotage == "" && c.rng.IntN(2) == 0 {
+	opts := redlatch.LockOptions{TTL: between(c.rng, c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0}
+	if c.rng.IntN(2) == 0 {
 		opts = redlatch.LockOptions{TTL: c.Bounds.MaxTTL / 3} // like others in the process: it is passed on to them
 	}
 	share := c.mode(p)
-	opts.Shared = share.Mode == Reader || c.Sabotage == Disguise && share.Mode == Writer
+	opts.Shared = share.Mode == Reader
 	opts.Slots = int(share.Slots)
 	if c.rng.IntN(50) == 0 {
 		opts.Keep = between(c.rng, c.Bounds.MaxTTL/20, c.Bounds.MaxTTL/4)
@@ -244,7 +232,7 @@ func (c *taker) attempt(p plan) *attempt {
 	if c.rng.IntN(30) == 0 {
 		hold = between(c.rng, 0, 3*opts.TTL/2) // past its end, if there is no keep-alive
 	}
-	work := work{hold: hold, extend: c.rng.IntN(4) == 0, downgrade: share.Mode == Writer && c.rng.IntN(100) < p.Downgrades && c.Sabotage != Disguise}
+	work := work{hold: hold, extend: c.rng.IntN(4) == 0, downgrade: share.Mode == Writer && c.rng.IntN(100) < p.Downgrades}
 	a := &attempt{ask: c.locks.Lock, opts: opts, share: share, work: work, release: c.rng.IntN(80) > 0}
 	if c.rng.IntN(8) == 0 {
 		a.ask = c.locks.TryLock
@@ -267,7 +255,7 @@ func (c *taker) take(p plan, a *attempt) {
 		ctx, cancel = context.WithTimeout(ctx, a.limit)
 		defer cancel()
 	}
-	opts, share, work, release := a.opts, a.share, a.work, a.release
+	opts, share := a.opts, a.share
 	c.tell(Event{Kind: Ask, Seq: c.seq, Name: p.Name, Share: share})
 	lease, err := a.ask(ctx, p.Name, &opts)
 	if err != nil {
@@ -282,16 +270,10 @@ func (c *taker) take(p plan, a *attempt) {
 	h := &held{taker: c, lease: lease, seq: c.seq, share: share, began: time.Now()}
 	got := h.event(Got)
 	got.At, got.Deadline, got.Keep = now(), h.deadline(), int64(opts.Keep)
-	if c.Sabotage == NoValidity {
-		got.Deadline = got.At + 3*int64(opts.TTL)
-		work.hold = 3 * opts.TTL
-		work.extend, work.downgrade, release = false, false, false
-	} else {
-		defer context.AfterFunc(lease.Context(), h.ended)()
-	}
+	defer context.AfterFunc(lease.Context(), h.ended)()
 	c.tell(got)
-	h.use(p, work)
-	if !release && opts.NoKeepAlive {
+	h.use(p, a.work)
+	if !a.release && opts.NoKeepAlive {
 		// Like a client that has forgotten it: the lock expires by itself.
 		c.forgotten = append(c.forgotten, h)
 		return

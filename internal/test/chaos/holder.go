@@ -67,10 +67,6 @@ func (h *held) use(p plan, w work) {
 			err = h.write(c, was)
 		}
 		h.prolong(Downgrade, Downgraded, h.lease.Downgrade)
-		if h.Sabotage == WritesOn && err == nil {
-			h.look(c, Look)
-			h.write(c, was+1)
-		}
 	}
 	wait(h.ctx, w.hold/2)
 	if w.extend {

@@ -50,9 +50,6 @@ type Verdict struct {
 	Corruption []Finding `json:"corruption"`
 
 	Counts Counts `json:"counts"`
-
-	Median time.Duration `json:"median"` // of the times that clients waited for a lock
-	P99    time.Duration `json:"p99"`
 }
 
 // Held reports whether all promises were kept.
@@ -71,7 +68,6 @@ func Judge(h *History) *Verdict {
 	v.ghosts(h)
 	v.liveness(h)
 	v.calm(h)
-	v.waits(byName)
 	return v
 }
 
@@ -266,18 +262,5 @@ func (v *Verdict) calm(h *History) {
 			excuse = &Fault{Family: "stall", Client: e.Client, Detail: fmt.Sprintf("the machine stalled for %v", stalled)}
 		}
 		v.find(Calm, e.Name, e.At, excuse, "client %d: %s: %s", e.Client, e.Kind, e.Err)
-	}
-}
-
-// waits says how long clients waited for the leases that they got.
-func (v *Verdict) waits(byName map[string][]*Lease) {
-	var all []int64
-	for _, leases := range byName {
-		for _, l := range leases {
-			all = append(all, l.Got-l.Asked)
-		}
-	}
-	if slices.Sort(all); len(all) > 0 {
-		v.Median, v.P99 = time.Duration(all[(len(all)-1)/2]), time.Duration(all[(len(all)-1)*99/100])
 	}
 }

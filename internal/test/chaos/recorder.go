@@ -3,7 +3,6 @@
 package chaos
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 )
@@ -62,24 +61,6 @@ func (r *recorder) since(moment int64) (clients []int) {
 	}
 	slices.Sort(clients)
 	return clients
-}
-
-// lastOf returns what a client has met so far: how often it has asked, and its last
-// error.
-func (r *recorder) lastOf(client int) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	asked, last := 0, "no error"
-	for i := range r.events {
-		switch e := &r.events[i]; {
-		case e.Client != client:
-		case e.Kind == Ask:
-			asked++
-		case e.Kind == Missed:
-			last = e.Err
-		}
-	}
-	return fmt.Sprintf("asked %d times, %s", asked, last)
 }
 
 // all returns the events so far.

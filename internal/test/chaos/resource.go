@@ -5,38 +5,17 @@ package chaos
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
 )
 
-// Store says where the resource is: a database of any supported kind.
-type Store struct {
-	Driver  string        `json:"driver"` // of database/sql; the program imports it
-	DSN     string        `json:"dsn"`
-	Dialect fence.Dialect `json:"dialect"`
-	Table   string        `json:"table"` // the prefix of its tables' names
-}
-
-// SQLiteStore is a resource in a file. The program imports modernc.org/sqlite.
-func SQLiteStore(path string) Store {
-	return Store{
-		Driver: "sqlite", Dialect: fence.SQLite, Table: "chaos",
-		// A writer that is paused in its transaction blocks all others for as
-		// long. Nothing is synced: the file is temporary.
-		DSN: "file:" + path + "?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate",
-	}
-}
-
 // resource makes the damage of a stale write visible. It has a counter for each
 // part, which is read, and later written as one more than was read, and a log
 // of all accepted steps. Unless it is unfenced, the token is checked at each of
 // them: for every part that the lease covers, a reader's by the rule for readers.
 type resource struct {
-	Store
 	db     *sql.DB
 	guard  *fence.SQL
 	fenced bool
@@ -46,53 +25,37 @@ type resource struct {
 // of theirs.
 const writeLimit = 30 * time.Second
 
-func (s Store) open(fenced bool) (*resource, error) {
-	db, err := sql.Open(s.Driver, s.DSN)
+// openResource opens the resource in a file of SQLite. The program imports
+// modernc.org/sqlite.
+func openResource(file string, fenced bool) (*resource, error) {
+	// A writer that is paused in its transaction blocks all others for as
+	// long. Nothing is synced: the file is temporary.
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate")
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(2)
-	guard, err := fence.NewSQL(db, s.Dialect, &fence.SQLOptions{Table: s.Table + "_fence"})
+	guard, err := fence.NewSQL(db, fence.SQLite, nil)
 	if err != nil {
 		db.Close()
 		return nil, err
 	}
-	return &resource{Store: s, db: db, guard: guard, fenced: fenced}, nil
+	return &resource{db: db, guard: guard, fenced: fenced}, nil
 }
 
-// create creates the tables again, with a counter of 0 for each part.
+// create creates the tables, with a counter of 0 for each part.
 func (r *resource) create(ctx context.Context, parts []string) error {
-	number := "INTEGER PRIMARY KEY AUTOINCREMENT"
-	switch r.Dialect {
-	case fence.MySQL:
-		number = "BIGINT AUTO_INCREMENT PRIMARY KEY"
-	case fence.PostgreSQL:
-		number = "BIGSERIAL PRIMARY KEY"
-	}
-	for _, text := range []string{
-		"DROP TABLE IF EXISTS " + r.Table + "_fence", "DROP TABLE IF EXISTS " + r.Table + "_counter", "DROP TABLE IF EXISTS " + r.Table + "_log",
-		"CREATE TABLE " + r.Table + "_counter (name VARCHAR(80) PRIMARY KEY, value BIGINT NOT NULL)",
-		"CREATE TABLE " + r.Table + "_log (id " + number + ", name VARCHAR(80) NOT NULL, step VARCHAR(8) NOT NULL, token BIGINT NOT NULL, client BIGINT NOT NULL, was BIGINT NOT NULL, is_now BIGINT NOT NULL)",
-	} {
-		if _, err := r.db.ExecContext(ctx, text); err != nil {
-			return fmt.Errorf("the resource cannot be set up: %w", err)
-		}
-	}
+	_, err := r.db.ExecContext(ctx, `CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+		CREATE TABLE log (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT, step TEXT, token INTEGER, client INTEGER, was INTEGER, is_now INTEGER)`)
 	for _, part := range parts {
-		if _, err := r.db.ExecContext(ctx, r.text("INSERT INTO %_counter (name, value) VALUES (?, 0)"), part); err != nil {
-			return fmt.Errorf("the resource cannot be set up: %w", err)
+		if err == nil {
+			_, err = r.db.ExecContext(ctx, "INSERT INTO counter VALUES (?, 0)", part)
 		}
 	}
-	return r.guard.Create(ctx)
-}
-
-// text puts the tables' names and the dialect's placeholders into a statement.
-func (r *resource) text(s string) string {
-	s = strings.ReplaceAll(s, "%", r.Table)
-	for n := 1; r.Dialect == fence.PostgreSQL && strings.Contains(s, "?"); n++ {
-		s = strings.Replace(s, "?", fmt.Sprintf("$%d", n), 1)
+	if err == nil {
+		err = r.guard.Create(ctx)
 	}
-	return s
+	return err
 }
 
 // caller is a holder at the resource.
@@ -143,7 +106,7 @@ func (r *resource) look(c caller, step Step) (value int64, err error) {
 	err = r.do(c, step, func(tx *sql.Tx) error {
 		for _, part := range c.parts {
 			var is int64
-			if err := tx.QueryRow(r.text("SELECT value FROM %_counter WHERE name = ?"), part).Scan(&is); err != nil {
+			if err := tx.QueryRow("SELECT value FROM counter WHERE name = ?", part).Scan(&is); err != nil {
 				return err
 			}
 			if part == c.of {
@@ -161,7 +124,7 @@ func (r *resource) look(c caller, step Step) (value int64, err error) {
 // write sets the counter to one more than was read, and logs it.
 func (r *resource) write(c caller, was int64) error {
 	return r.do(c, Write, func(tx *sql.Tx) error {
-		if _, err := tx.Exec(r.text("UPDATE %_counter SET value = ? WHERE name = ?"), was+1, c.of); err != nil {
+		if _, err := tx.Exec("UPDATE counter SET value = ? WHERE name = ?", was+1, c.of); err != nil {
 			return err
 		}
 		return r.log(tx, c, c.of, Write, was, was+1)
@@ -169,14 +132,14 @@ func (r *resource) write(c caller, was int64) error {
 }
 
 func (r *resource) log(tx *sql.Tx, c caller, part string, step Step, was, is int64) error {
-	_, err := tx.Exec(r.text("INSERT INTO %_log (name, step, token, client, was, is_now) VALUES (?, ?, ?, ?, ?, ?)"),
+	_, err := tx.Exec("INSERT INTO log (name, step, token, client, was, is_now) VALUES (?, ?, ?, ?, ?, ?)",
 		part, string(step), int64(c.token), c.client, was, is)
 	return err
 }
 
 // rows returns all accepted steps in their order, and the counters.
 func (r *resource) rows(ctx context.Context) (rows []Row, counters map[string]int64, err error) {
-	err = r.each(ctx, "SELECT name, step, token, client, was, is_now FROM %_log ORDER BY id", func(list *sql.Rows) error {
+	err = r.each(ctx, "SELECT name, step, token, client, was, is_now FROM log ORDER BY id", func(list *sql.Rows) error {
 		rows = append(rows, Row{})
 		row := &rows[len(rows)-1]
 		return list.Scan(&row.Name, &row.Step, &row.Token, &row.Client, &row.Was, &row.Is)
@@ -185,7 +148,7 @@ func (r *resource) rows(ctx context.Context) (rows []Row, counters map[string]in
 		return nil, nil, err
 	}
 	counters = map[string]int64{}
-	err = r.each(ctx, "SELECT name, value FROM %_counter", func(list *sql.Rows) error {
+	err = r.each(ctx, "SELECT name, value FROM counter", func(list *sql.Rows) error {
 		var name string
 		var value int64
 		err := list.Scan(&name, &value)
@@ -197,7 +160,7 @@ func (r *resource) rows(ctx context.Context) (rows []Row, counters map[string]in
 
 // each calls scan with each row that a query returns.
 func (r *resource) each(ctx context.Context, query string, scan func(*sql.Rows) error) error {
-	list, err := r.db.QueryContext(ctx, r.text(query))
+	list, err := r.db.QueryContext(ctx, query)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,6 @@ func (r *Result) String() string {
 	for _, c := range counts {
 		fmt.Fprintf(b, "%s: %d\n", c, v.Counts[c])
 	}
-	fmt.Fprintf(b, "waited for a lock: %v in the median, %v at the 99th percentile\n", v.Median.Round(10*time.Microsecond), v.P99.Round(10*time.Microsecond))
 	if never := r.Never(); never != "" {
 		fmt.Fprintf(b, "too few: %s\n", never)
 	}

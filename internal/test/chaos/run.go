@@ -30,10 +30,8 @@ type Config struct {
 	Fenced  bool
 	Notice  func(text string) // gets what cannot be done here, and the progress of the run
 
-	// Store is where the resource is. Defaults to a file in SQLite.
-	Store *Store
-	// Sabotage breaks the clients on purpose. Defaults to none.
-	Sabotage Sabotage
+	// NoGuard breaks the clients on purpose: they trust servers that forgot.
+	NoGuard bool
 	// Allowed is how many nodes may have a fault at once. Defaults to as many
 	// as leave a quorum, and to one if there is only one.
 	Allowed int
@@ -122,11 +120,8 @@ func (r *running) setUp(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the servers cannot be set up: %w", err)
 	}
-	where := SQLiteStore(filepath.Join(r.dir, "resource.db"))
-	if r.Store != nil {
-		where = *r.Store
-	}
-	if r.store, err = where.open(r.Fenced); err != nil {
+	file := filepath.Join(r.dir, "resource.db")
+	if r.store, err = openResource(file, r.Fenced); err != nil {
 		return err
 	}
 	var parts []string
@@ -141,7 +136,7 @@ func (r *running) setUp(ctx context.Context) error {
 	for i := range r.Clients {
 		m := &member{number: i + 1, path: r.Path, args: r.Args, hear: r.recorder.hear, errors: r.errors, config: clientConfig{
 			Client: i + 1, Seed: rng.Uint64(), Nodes: addresses(r.cluster.nodes, i), Membership: membership(0), Names: r.names, Bounds: r.bounds(),
-			Store: where, Fenced: r.Fenced, Sabotage: r.Sabotage, Calm: r.calm}}
+			Resource: file, Fenced: r.Fenced, NoGuard: r.NoGuard, Calm: r.calm}}
 		if wrongClocks {
 			m.config.WallOff = r.bounds().wrongClock(rng)
 		}
@@ -223,14 +218,9 @@ func (r *running) awaitAll(ctx context.Context, moment int64) error {
 			return context.Cause(ctx)
 		}
 	}
-	had := r.recorder.since(moment)
-	why := make([]string, 0, len(r.members))
-	for _, m := range r.members {
-		if !slices.Contains(had, m.number) {
-			why = append(why, fmt.Sprintf("client %d: %s", m.number, r.recorder.lastOf(m.number)))
-		}
-	}
-	return fmt.Errorf("after %v %d of %d clients had a lock; %s", liveLimit, len(had), len(r.members), strings.Join(why, "; "))
+	events := r.recorder.all()
+	return fmt.Errorf("after %v only the clients %v of %d had a lock; the last events are %+v",
+		liveLimit, r.recorder.since(moment), len(r.members), events[max(0, len(events)-20):])
 }
 
 // endAll orders all clients to end, and waits until they have.

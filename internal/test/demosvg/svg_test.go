@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,21 +28,13 @@ func recorded() []line {
 
 func TestPartsFollowEachOther(t *testing.T) {
 	all, parts, end := arrange(recorded())
-	if parts != 3 || end != 6*time.Second+2*linger+2*linger {
-		t.Fatalf("%d parts, in %v", parts, end)
+	var got [][4]int // the part and the row of each line, and from when to when it is shown
+	for _, l := range all {
+		got = append(got, [4]int{l.part, l.row, int(l.from.Seconds()), int(l.to.Seconds())})
 	}
-	want := []struct {
-		part, row int
-		from, to  time.Duration
-	}{
-		{1, 0, 0, 5 * time.Second}, {1, 1, 1 * time.Second, 5 * time.Second}, {1, 2, 2 * time.Second, 5 * time.Second},
-		{2, 0, 5 * time.Second, 9 * time.Second}, {2, 1, 6 * time.Second, 9 * time.Second},
-		{3, 0, 9 * time.Second, end}, {3, 1, 10 * time.Second, end},
-	}
-	for i, w := range want {
-		if g := all[i]; g.part != w.part || g.row != w.row || g.from != w.from || g.to != w.to {
-			t.Errorf("line %d is part %d, row %d, from %v to %v; want %+v", i, g.part, g.row, g.from, g.to, w)
-		}
+	want := [][4]int{{1, 0, 0, 5}, {1, 1, 1, 5}, {1, 2, 2, 5}, {2, 0, 5, 9}, {2, 1, 6, 9}, {3, 0, 9, 14}, {3, 1, 10, 14}}
+	if parts != 3 || end != 6*time.Second+4*linger || !slices.Equal(got, want) {
+		t.Errorf("%d parts in %v, shown as %v", parts, end, got)
 	}
 }
 

@@ -17,20 +17,32 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// list has go list print something of packages, a word each.
+func list(t *testing.T, args ...string) map[string]bool {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list"}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	words := map[string]bool{}
+	for w := range strings.FieldsSeq(string(out)) {
+		words[w] = true
+	}
+	return words
+}
+
 // deps returns the modules of all packages, outside the standard library and
 // this module, that path imports directly or indirectly.
 func deps(t *testing.T, path string) map[string]bool {
 	t.Helper()
-	const format = `{{if and (not .Standard) .Module (not .Module.Main)}}{{.Module.Path}}{{end}}`
-	out, err := exec.Command("go", "list", "-deps", "-f", format, path).CombinedOutput()
-	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, out)
-	}
-	modules := map[string]bool{}
-	for m := range strings.FieldsSeq(string(out)) {
-		modules[m] = true
-	}
-	return modules
+	return list(t, "-deps", "-f", `{{if and (not .Standard) .Module (not .Module.Main)}}{{.Module.Path}}{{end}}`, path)
+}
+
+// imports returns all packages of this module that path imports directly or
+// indirectly.
+func imports(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	return list(t, "-deps", "-f", `{{if and .Module .Module.Main}}{{.ImportPath}}{{end}}`, path)
 }
 
 func TestCoreImportsTheStandardLibraryAlone(t *testing.T) {
@@ -51,21 +63,6 @@ func TestADriverBringsOneClientAlone(t *testing.T) {
 	if d := deps(t, "./store/redis/goredis"); !d["github.com/redis/go-redis/v9"] || d["github.com/redis/rueidis"] || d["modernc.org/sqlite"] {
 		t.Errorf("store/redis/goredis brings %v", d)
 	}
-}
-
-// imports returns all packages of this module that path imports directly or
-// indirectly.
-func imports(t *testing.T, path string) map[string]bool {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", "-f", `{{if and .Module .Module.Main}}{{.ImportPath}}{{end}}`, path).CombinedOutput()
-	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, out)
-	}
-	packages := map[string]bool{}
-	for p := range strings.FieldsSeq(string(out)) {
-		packages[p] = true
-	}
-	return packages
 }
 
 func TestNodesKnowTheContractAlone(t *testing.T) {
@@ -116,12 +113,8 @@ var layers = []struct{ path, imports string }{
 func TestLayersImportDownwards(t *testing.T) {
 	const module = "github.com/redlatch/redlatch"
 	for _, layer := range layers {
-		out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "./"+layer.path).CombinedOutput()
-		if err != nil {
-			t.Fatalf("go list: %v\n%s", err, out)
-		}
 		allowed := strings.Fields(layer.imports)
-		for path := range strings.FieldsSeq(string(out)) {
+		for path := range list(t, "-f", `{{join .Imports "\n"}}`, "./"+layer.path) {
 			below, ours := strings.CutPrefix(path, module)
 			if below = strings.TrimPrefix(below, "/"); below == "" {
 				below = "."

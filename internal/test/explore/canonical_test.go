@@ -85,28 +85,15 @@ func leasesOf(share node.Share, keepAll bool) map[[3]int64]bool {
 		in.Clients, in.Tries, in.KeepAll = 1, [MaxClients]int{2}, keepAll
 		in.Depth, in.Shares[0] = further(8, 9), share
 	})
-	m, p := newMachine(in), newPrinter()
 	found := map[[3]int64]bool{}
-	seen, layer := map[Print]bool{}, []*State{m.init()}
-	for range in.Depth {
-		var next []*State
-		for _, s := range layer {
-			m.Next(s, func(to *State) {
-				pr := m.print(p, to)
-				if seen[pr] {
-					return
-				}
-				seen[pr] = true
-				next = append(next, to)
-				for k := range to.claims {
-					if to.valid(k) {
-						c := to.claims[k]
-						found[[3]int64{int64(k), int64(c.Token()) - to.clock().UnixMicro(), int64(c.Deadline() - to.now)}] = true
-					}
-				}
-			})
+	newMachine(in).search(func(s *State) bool {
+		for k := range s.claims {
+			if s.valid(k) {
+				c := s.claims[k]
+				found[[3]int64{int64(k), int64(c.Token()) - s.clock().UnixMicro(), int64(c.Deadline() - s.now)}] = true
+			}
 		}
-		layer = next
-	}
+		return false
+	})
 	return found
 }

@@ -116,19 +116,6 @@ func TestNoInterleavingBreaksAPromise(t *testing.T) {
 	}
 }
 
-// TestAddingOneNodeToAnOddMembershipIsSafe is the one change that needs no
-// membership change.
-func TestAddingOneNodeToAnOddMembershipIsSafe(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
-	in := two(added)
-	in.Depth = further(7, 9)
-	if r := Search(in); r.Bad != Fine || r.Seen["lease"] == 0 {
-		t.Errorf("%v, %d leases\n%s", r.Bad, r.Seen["lease"], r.Story)
-	}
-}
-
 // TestClocksSetBackLockNobodyOut has all fences out of every window, and no time
 // pass. There is a way to a lease.
 func TestClocksSetBackLockNobodyOut(t *testing.T) {

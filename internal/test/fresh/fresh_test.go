@@ -3,6 +3,7 @@ package fresh
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -31,30 +32,17 @@ func TestServersAreAskedAgainUntilTheyAnswer(t *testing.T) {
 		if last, calls, err := try(errSlow, errSlow); err != nil || calls != 3 || !last.AssumeFresh {
 			t.Errorf("%v after %d calls, the last with %+v", err, calls, last)
 		}
-	})
-}
-
-func TestServersThatWereMarkedInPartAreWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+		// Some were marked, and are waited for.
 		if last, calls, err := try(errSlow, admin.ErrNotFresh, errSlow); err != nil || calls != 4 || last.AssumeFresh || !last.Wait {
 			t.Errorf("%v after %d calls, the last with %+v", err, calls, last)
 		}
-	})
-}
-
-func TestRefusalIsReturnedAtOnce(t *testing.T) {
-	for _, refusal := range []error{admin.ErrNotFresh, redlatch.ErrConfig} {
-		if _, calls, err := try(refusal); !errors.Is(err, refusal) || calls != 1 {
-			t.Errorf("%v after %d calls, want %v at once", err, calls, refusal)
+		if _, calls, err := try(slices.Repeat([]error{errSlow}, 10_000)...); !errors.Is(err, errSlow) {
+			t.Errorf("servers that never answer: %v after %d calls", err, calls)
 		}
-	}
-}
-
-func TestServersThatNeverAnswerAreGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		err := Try(context.Background(), func(context.Context, admin.InitOptions) error { return errSlow })
-		if !errors.Is(err, errSlow) {
-			t.Errorf("it returns %v, want the last error", err)
+		for _, refusal := range []error{admin.ErrNotFresh, redlatch.ErrConfig} {
+			if _, calls, err := try(refusal); !errors.Is(err, refusal) || calls != 1 {
+				t.Errorf("%v after %d calls, want %v at once", err, calls, refusal)
+			}
 		}
 	})
 }

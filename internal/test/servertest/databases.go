@@ -58,23 +58,14 @@ func need(t testing.TB, s *Database) {
 
 // MariaDB returns the data source name of a database on a MariaDB server, for
 // github.com/go-sql-driver/mysql.
-func MariaDB(t testing.TB) string {
-	t.Helper()
-	return mariaDB.dsn(t)
-}
+func MariaDB(t testing.TB) string { return mariaDB.dsn(t) }
 
 // MySQL returns the data source name of a database on a MySQL server.
-func MySQL(t testing.TB) string {
-	t.Helper()
-	return mySQL.dsn(t)
-}
+func MySQL(t testing.TB) string { return mySQL.dsn(t) }
 
 // PostgreSQL returns the address of a database on a PostgreSQL server, in the
 // form of github.com/jackc/pgx and github.com/lib/pq.
-func PostgreSQL(t testing.TB) string {
-	t.Helper()
-	return postgreSQL.dsn(t)
-}
+func PostgreSQL(t testing.TB) string { return postgreSQL.dsn(t) }
 
 // PgBouncer returns the address of the same database as PostgreSQL, through
 // PgBouncer in transaction mode.
@@ -101,22 +92,13 @@ func own(t testing.TB, s *Database) *OwnDatabase {
 }
 
 // OwnMariaDB starts a server for one test, with flags of its own.
-func OwnMariaDB(t testing.TB, flags ...string) *OwnDatabase {
-	t.Helper()
-	return own(t, NewMariaDB(flags...))
-}
+func OwnMariaDB(t testing.TB, flags ...string) *OwnDatabase { return own(t, NewMariaDB(flags...)) }
 
 // OwnMySQL starts a server for one test, with flags of its own.
-func OwnMySQL(t testing.TB, flags ...string) *OwnDatabase {
-	t.Helper()
-	return own(t, NewMySQL(flags...))
-}
+func OwnMySQL(t testing.TB, flags ...string) *OwnDatabase { return own(t, NewMySQL(flags...)) }
 
 // OwnPostgreSQL starts a server for one test.
-func OwnPostgreSQL(t testing.TB) *OwnDatabase {
-	t.Helper()
-	return own(t, NewPostgreSQL())
-}
+func OwnPostgreSQL(t testing.TB) *OwnDatabase { return own(t, NewPostgreSQL()) }
 
 // OwnPgBouncer starts a PgBouncer for one test, in transaction mode, before
 // whatever listens on an address.
@@ -129,10 +111,7 @@ func OwnPgBouncer(t testing.TB, address string) *OwnDatabase {
 
 // Replica starts a replica of a PostgreSQL server, which follows it
 // asynchronously. SELECT pg_promote() makes it a primary.
-func (o *OwnDatabase) Replica() *OwnDatabase {
-	o.t.Helper()
-	return own(o.t, o.Database.Replica())
-}
+func (o *OwnDatabase) Replica() *OwnDatabase { return own(o.t, o.Database.Replica()) }
 
 // DSN returns the address of a database on the server.
 func (o *OwnDatabase) DSN() string { return o.Through(o.Addr()) }
@@ -142,10 +121,7 @@ func (o *OwnDatabase) DSN() string { return o.Through(o.Addr()) }
 func (o *OwnDatabase) Through(address string) string { return o.Database.DSN(address) }
 
 // Restart starts the server again, after Kill, with its data and on its port.
-func (o *OwnDatabase) Restart() {
-	o.t.Helper()
-	o.must(o.Start())
-}
+func (o *OwnDatabase) Restart() { o.must(o.Start()) }
 
 // Freeze stops all processes of the server, until Thaw.
 func (o *OwnDatabase) Freeze() { o.must(o.Database.Freeze()) }

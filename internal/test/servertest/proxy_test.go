@@ -44,12 +44,20 @@ func echo(t *testing.T) (address string, heard <-chan string) {
 	return l.Addr().String(), told
 }
 
-func proxy(t *testing.T, target string) *servertest.Proxy {
+// line is a connection to an echo over a proxy, on which a byte came and went.
+func line(t *testing.T) (p *servertest.Proxy, c net.Conn, heard <-chan string) {
 	t.Helper()
-	p, err := servertest.OpenProxy(target)
+	address, heard := echo(t)
+	p, err := servertest.OpenProxy(address)
 	must(t, err)
 	t.Cleanup(p.Close)
-	return p
+	c = dial(t, p)
+	io.WriteString(c, "-")
+	<-heard
+	if got, err := hear(c, goodTime); got != "-" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	return p, c, heard
 }
 
 func dial(t *testing.T, p *servertest.Proxy) net.Conn {
@@ -73,52 +81,48 @@ const (
 	goodTime = 10 * time.Second
 )
 
-func TestFairWeatherPassesEverything(t *testing.T) {
-	address, _ := echo(t)
-	c := dial(t, proxy(t, address))
-	io.WriteString(c, "a")
-	if got, err := hear(c, goodTime); got != "a" {
+// wantSilence fails if anything is heard, or if the connection breaks.
+func wantSilence(t *testing.T, c net.Conn) {
+	t.Helper()
+	if got, err := hear(c, moment); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
-func TestLostRequestsDoNotArrive(t *testing.T) {
-	address, heard := echo(t)
-	p := proxy(t, address)
-	p.Set(servertest.Weather{Requests: servertest.Direction{Lost: true}})
-	c := dial(t, p)
-	io.WriteString(c, "a")
-	if got, err := hear(c, moment); !errors.Is(err, os.ErrDeadlineExceeded) || len(heard) > 0 {
-		t.Errorf("%q, %v, heard %d", got, err, len(heard))
-	}
-	// In no network does a connection continue with a gap in it.
-	p.Set(servertest.Weather{})
+// wantBroken fails if the connection still stands.
+func wantBroken(t *testing.T, c net.Conn) {
+	t.Helper()
 	if _, err := hear(c, goodTime); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the connection still stands: %v", err)
 	}
 }
 
+func TestLostRequestsDoNotArrive(t *testing.T) {
+	p, c, heard := line(t)
+	p.LoseRequests(true)
+	io.WriteString(c, "a")
+	if wantSilence(t, c); len(heard) > 0 {
+		t.Errorf("heard %d", len(heard))
+	}
+	p.LoseRequests(false)
+	wantBroken(t, c) // in no network does a connection continue with a gap in it
+}
+
 func TestSwallowedRepliesAreOfRequestsThatWereHeard(t *testing.T) {
-	address, heard := echo(t)
-	p := proxy(t, address)
+	p, c, heard := line(t)
 	p.SwallowReplies(true)
-	c := dial(t, p)
 	for _, text := range []string{"a", "b"} {
 		io.WriteString(c, text)
 		if got := <-heard; got != text {
 			t.Errorf("heard %q", got)
 		}
 	}
-	if got, err := hear(c, moment); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%q, %v", got, err)
-	}
+	wantSilence(t, c)
 }
 
 func TestDelayHoldsUpAndDoesNotLose(t *testing.T) {
-	address, heard := echo(t)
-	p := proxy(t, address)
+	p, c, heard := line(t)
 	p.Delay(moment)
-	c := dial(t, p)
 	begin := time.Now()
 	io.WriteString(c, "a")
 	<-heard
@@ -128,52 +132,35 @@ func TestDelayHoldsUpAndDoesNotLose(t *testing.T) {
 }
 
 func TestJitterHasConnectionsOvertakeEachOther(t *testing.T) {
-	address, heard := echo(t)
-	p := proxy(t, address)
-	a, b := dial(t, p), dial(t, p)
-	io.WriteString(a, "-")
+	p, a, heard := line(t)
+	b := dial(t, p)
 	io.WriteString(b, "-")
 	<-heard
-	<-heard
 	p.Set(servertest.Weather{Requests: servertest.Direction{Jitter: 20 * time.Millisecond}})
-	for tries := 0; ; tries++ {
+	for range 100 {
 		io.WriteString(a, "a")
 		io.WriteString(b, "b")
 		if first, second := <-heard, <-heard; first == "b" && second == "a" {
 			return
 		}
-		if tries == 100 {
-			t.Fatal("they never did")
-		}
 	}
+	t.Error("they never did")
 }
 
 func TestResetAndCutBreakConnections(t *testing.T) {
-	address, heard := echo(t)
-	p := proxy(t, address)
-	for name, how := range map[string]func(){"reset": p.Reset, "cut": p.Cut} {
-		c := dial(t, p)
-		io.WriteString(c, "a")
-		<-heard
-		hear(c, goodTime)
-		how()
-		if _, err := hear(c, goodTime); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%s: the connection still stands: %v", name, err)
-		}
+	for _, how := range []func(*servertest.Proxy){(*servertest.Proxy).Reset, (*servertest.Proxy).Cut} {
+		p, c, _ := line(t)
+		how(p)
+		wantBroken(t, c)
 	}
 }
 
 func TestForgottenConnectionsAreSilentAndNewOnesWork(t *testing.T) {
-	address, heard := echo(t)
-	p := proxy(t, address)
-	c := dial(t, p)
-	io.WriteString(c, "a")
-	<-heard
-	hear(c, goodTime)
+	p, c, heard := line(t)
 	p.Forget()
 	io.WriteString(c, "b")
-	if got, err := hear(c, moment); !errors.Is(err, os.ErrDeadlineExceeded) || len(heard) > 0 {
-		t.Errorf("%q, %v, heard %d", got, err, len(heard))
+	if wantSilence(t, c); len(heard) > 0 {
+		t.Errorf("heard %d", len(heard))
 	}
 	fresh := dial(t, p)
 	io.WriteString(fresh, "c")
@@ -183,9 +170,8 @@ func TestForgottenConnectionsAreSilentAndNewOnesWork(t *testing.T) {
 }
 
 func TestNewConnectionsAreLedToAnotherServer(t *testing.T) {
-	first, _ := echo(t)
+	p, _, _ := line(t)
 	second, heard := echo(t)
-	p := proxy(t, first)
 	p.LeadTo(second)
 	io.WriteString(dial(t, p), "a")
 	if got := <-heard; got != "a" {

@@ -141,33 +141,21 @@ func (s *Server) Dir() string { return s.proc.Dir }
 
 // Freeze stops the process where it is: connections stay open, and nothing is
 // answered.
-func (s *Server) Freeze() {
-	s.t.Helper()
-	check.Must(s.t, s.proc.Freeze())
-}
+func (s *Server) Freeze() { check.Must(s.t, s.proc.Freeze()) }
 
 // Thaw lets a frozen process go on.
-func (s *Server) Thaw() {
-	s.t.Helper()
-	check.Must(s.t, s.proc.Thaw())
-}
+func (s *Server) Thaw() { check.Must(s.t, s.proc.Thaw()) }
 
 // Kill ends the process at once, as kill -9 does.
 func (s *Server) Kill() { s.proc.Kill() }
 
 // Restart starts the process again after Kill, on the same port and folder,
 // and waits until it answers.
-func (s *Server) Restart(settings ...string) {
-	s.t.Helper()
-	check.Must(s.t, s.proc.Start(settings...))
-}
+func (s *Server) Restart(settings ...string) { check.Must(s.t, s.proc.Start(settings...)) }
 
 // RestartNow is like Restart, and waits only until the server listens: it may
 // be loading its data.
-func (s *Server) RestartNow(settings ...string) {
-	s.t.Helper()
-	check.Must(s.t, s.proc.Listen(settings...))
-}
+func (s *Server) RestartNow(settings ...string) { check.Must(s.t, s.proc.Listen(settings...)) }
 
 // Do sends a command over a connection of its own and returns the reply as
 // text: nil is "", an array is its elements, one to a line.

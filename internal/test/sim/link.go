@@ -128,15 +128,17 @@ func number(value string) uint64 {
 type answer struct {
 	reply node.Reply
 	err   error
+	other any // what a store without a clock answers
 }
 
 // message is a request on its way, and its answer.
 type message struct {
 	node.Request
 	fate
-	cut   chan struct{}
-	again bool // it was sent again
-	done  chan answer
+	execute func() answer
+	cut     chan struct{}
+	again   bool // it was sent again
+	done    chan answer
 }
 
 // Starts reports whether a client should call Start.
@@ -144,30 +146,40 @@ func (l *link) Starts() bool { return l.w.plan.InOrder }
 
 // Start is Do, and returns when the request is sent.
 func (l *link) Start(req node.Request, limit time.Duration, done func(node.Reply, error)) {
-	m := l.send(req)
+	m := l.request(req)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		done(l.await(ctx, m))
+		a := l.await(ctx, m)
+		done(a.reply, a.err)
 	}()
 }
 
 // Do delivers a request to the server and the answer to the client, or loses
 // one of them.
 func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	return l.await(ctx, l.send(req))
+	a := l.await(ctx, l.request(req))
+	return a.reply, a.err
 }
 
-// send sends a request, or loses it.
-func (l *link) send(req node.Request) *message {
+// request sends a request to the model of a server.
+func (l *link) request(req node.Request) *message {
+	l.own(req.Value)
+	return l.send(req, func() answer {
+		reply, err := l.host.server.Do(req)
+		return answer{reply: reply, err: err}
+	})
+}
+
+// send sends something to be executed, or loses it.
+func (l *link) send(req node.Request, execute func() answer) *message {
 	w := l.w
 	now := w.now()
-	m := &message{Request: req, fate: l.fateOf(&req, now), done: make(chan answer, 1)}
+	m := &message{Request: req, fate: l.fateOf(&req, now), execute: execute, done: make(chan answer, 1)}
 	w.mu.Lock()
 	gone := now < l.gone
 	m.cut = l.cut
 	w.mu.Unlock()
-	l.own(req.Value)
 	switch {
 	case m.harm == neverSent, gone && m.by&1 == 0:
 		w.after(m.back, func() {
@@ -199,25 +211,25 @@ func (l *link) own(value string) {
 }
 
 // await waits for the answer to a request.
-func (l *link) await(ctx context.Context, m *message) (node.Reply, error) {
+func (l *link) await(ctx context.Context, m *message) answer {
 	w := l.w
 	if m.harm == stubborn {
 		select {
 		case a := <-m.done:
-			return a.reply, a.err
+			return a
 		case <-time.After(2 * late):
 		}
 	}
 	select {
 	case a := <-m.done:
-		return a.reply, a.err
+		return a
 	case <-ctx.Done():
 		// Not all at the same moment, so that the order is the same each time.
 		time.Sleep(w.jitter(m.id ^ 4))
-		return node.Reply{}, ctx.Err()
+		return answer{err: ctx.Err()}
 	case <-m.cut:
 		time.Sleep(w.jitter(m.id ^ 5))
-		return node.Reply{}, errReset
+		return answer{err: errReset}
 	}
 }
 
@@ -268,13 +280,13 @@ func (l *link) arrive(m *message, executed chan struct{}) {
 		w.after(m.back, func() { l.deliver(m, m.out+l.client.pausedFor(w.now())) })
 		return
 	}
-	reply, err := h.server.Do(m.Request)
-	reply.Again = m.again
+	a := m.execute()
+	a.reply.Again = m.again
 	w.note("client %d -> %v: %v %.6s (%s) token %d: %v, place %d (%s), %v; %s", l.client.number, l, m.Op, m.Value,
-		m.Share.Text(), uint64(m.Token)%1e9, reply.Status, reply.Rank, reply.Share.Text(), err, m.harm)
+		m.Share.Text(), uint64(m.Token)%1e9, a.reply.Status, a.reply.Rank, a.reply.Share.Text(), a.err, m.harm)
 	// A copy of a request that was refused may be granted later without notice:
 	// no promise excludes that.
-	if m.harm == twice && (m.Op != node.OpAcquire || reply.Status == node.Granted) {
+	if m.harm == twice && (m.Op != node.OpAcquire || a.reply.Status == node.Granted) {
 		again := *m
 		again.harm, again.id, again.done = unharmed, mix(m.id), make(chan answer, 1)
 		l.deliver(&again, w.trip(m.id^7)+below(mix(m.by), late))
@@ -282,7 +294,7 @@ func (l *link) arrive(m *message, executed chan struct{}) {
 	if m.harm == replyLost || deaf {
 		return
 	}
-	w.after(m.back, func() { l.back(answer{reply, err}, m) })
+	w.after(m.back, func() { l.back(a, m) })
 }
 
 // back hands the answer to the client when that is not paused.

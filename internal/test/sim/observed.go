@@ -79,43 +79,14 @@ func (r remote) Hear(ctx context.Context, ready func(), heard func(string)) erro
 }
 
 // carry has the server execute something, and returns when the answer is back. It may be
-// executed after that, or not at all.
+// executed after that, twice, or not at all.
 func carry[T any](ctx context.Context, l *link, op node.Op, execute func() (T, error)) (result T, err error) {
-	w, now := l.w, l.w.now()
-	results := make(chan T, 1)
-	m := &message{fate: l.fateOf(&node.Request{Op: op}, now), done: make(chan answer, 1)}
-	w.mu.Lock()
-	gone := now < l.gone
-	m.cut = l.cut
-	w.mu.Unlock()
-	if m.harm == brokenOff {
-		w.after(m.back, func() { answerWith(m.done, answer{err: errReset}) })
-	}
-	var arrive func()
-	arrive = func() {
-		now := w.now()
-		w.mu.Lock()
-		frozen, down, deaf := l.host.frozen-now, now < l.host.down, now < l.deaf
-		w.mu.Unlock()
-		switch {
-		case down:
-			w.after(m.back, func() { answerWith(m.done, answer{err: errReset}) })
-			return
-		case frozen > 0:
-			w.after(frozen+w.jitter(m.id^6), arrive)
-			return
-		}
+	a := l.await(ctx, l.send(node.Request{Op: op}, func() answer {
 		r, err := execute()
-		results <- r
-		if m.harm != replyLost && !deaf {
-			w.after(m.back, func() { l.back(answer{err: err}, m) })
-		}
+		return answer{other: r, err: err}
+	}))
+	if a.err == nil {
+		result = a.other.(T)
 	}
-	if m.harm != requestLost && m.harm != neverSent && !gone {
-		w.after(m.out+l.client.pausedFor(now), arrive)
-	}
-	if _, err = l.await(ctx, m); err == nil {
-		result = <-results
-	}
-	return result, err
+	return result, a.err
 }

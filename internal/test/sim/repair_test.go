@@ -10,11 +10,31 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
+
+// near is a client's node: a server with no network in between.
+type near struct {
+	*Server
+	trip time.Duration
+	down *atomic.Bool
+}
+
+func (n near) String() string    { return n.name }
+func (n near) Close() error      { return nil }
+func (n near) GuardsAlone() bool { return false }
+func (n near) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	time.Sleep(n.trip)
+	if n.down.Load() {
+		return node.Reply{}, errReset
+	}
+	return n.Server.Do(req)
+}
 
 // stage is three servers, and clients with a network of their own.
 type stage struct {
 	*testing.T
+	opts    redlatch.Options
 	servers [3]*Server
 	down    [3]*atomic.Bool
 }
@@ -22,7 +42,7 @@ type stage struct {
 const stageTTL = 10 * time.Second
 
 func newStage(t *testing.T) *stage {
-	s := &stage{T: t}
+	s := &stage{T: t, opts: redlatch.Options{Guard: redlatch.GuardOn, TTL: stageTTL, Cluster: redlatch.Cluster{MaxTTL: stageTTL}}}
 	for i, name := range []string{"a", "b", "c"} {
 		s.servers[i], s.down[i] = NewServer(name, time.Now, true), new(atomic.Bool)
 	}
@@ -36,7 +56,7 @@ func (s *stage) client(trips ...time.Duration) *redlatch.Client {
 	for i, server := range s.servers {
 		nodes[i] = near{server, trips[i], s.down[i]}
 	}
-	c, err := redlatch.New(nodes, &redlatch.Options{Guard: redlatch.GuardOn, TTL: stageTTL, Cluster: redlatch.Cluster{MaxTTL: stageTTL}})
+	c, err := redlatch.New(nodes, &s.opts)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -115,40 +115,11 @@ func TestWorkspaceHasEveryModule(t *testing.T) {
 	}
 }
 
-func TestRegionIsMovedToTheMargin(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, "a.go", "package a\n\nfunc f() {\n\t// snippet: one\n\tif true {\n\n\t\treturn\n\t}\n\t// end snippet\n\t// snippet: two\n\treturn\n}\n")
-	got, err := Source(dir, "a.go#one")
-	if want := "if true {\n\n\treturn\n}\n"; got != want || err != nil {
-		t.Errorf("region one is %q, %v; want %q", got, err, want)
-	}
-	if _, err := Source(dir, "a.go#two"); err == nil || !strings.Contains(err.Error(), "has no end") {
-		t.Errorf("region two has no end, and the error is %v", err)
-	}
-}
-
-func TestHeadOfALuaFileIsItsFirstComment(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"a.lua": "-- One.\n--\n--   two\n--#include three\nlocal four -- five\n-- six\n",
-		"b.lua": "local one\n-- two\n",
-	} {
-		check.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
-	if got, err := Source(dir, "a.lua#head"); err != nil || got != "One.\n\n  two\n" {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := Source(dir, "b.lua#head"); err == nil || !strings.Contains(err.Error(), "does not begin with a comment") {
-		t.Errorf("a file without a head: %v", err)
-	}
-}
-
 func TestUpdatePutsTheSourceInAndLeavesTheRestAlone(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, "a.sh", "# snippet: one\necho one\n# end snippet\n")
-	const before = "# Title\n\n<!-- snippet: a.sh#one -->\n```sh\nold\nlines\n```\n\n```text\nas it is\n```\nend"
-	got, err := Update(dir, "a.md", before)
-	if want := strings.Replace(before, "old\nlines\n", "echo one\n", 1); got != want || err != nil {
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	check.Must(t, err)
+	doctored := strings.ReplaceAll(string(readme), "locks.Do(", "locks.DoIt(\n")
+	if got, err := Update(root, "README.md", doctored); got != string(readme) || err != nil || doctored == got {
 		t.Errorf("updated to %q, %v", got, err)
 	}
 }
@@ -163,11 +134,4 @@ func TestMarkThatShowsNothingIsRefused(t *testing.T) {
 			t.Errorf("%q gives %v and no error", text, blocks)
 		}
 	}
-}
-
-func write(t *testing.T, dir, file, text string) {
-	t.Helper()
-	path := filepath.Join(dir, filepath.FromSlash(file))
-	check.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	check.Must(t, os.WriteFile(path, []byte(text), 0o644))
 }

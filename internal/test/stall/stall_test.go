@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,20 +38,15 @@ func try(t *testing.T, test func(t testing.TB, run int)) (*recorder, int) {
 
 // TestNoFailureIsRunAgain has one test after the other fail in its first run alone.
 func TestNoFailureIsRunAgain(t *testing.T) {
-	elsewhere := func(f func()) {
-		var done sync.WaitGroup
-		done.Go(f)
-		done.Wait()
-	}
 	for what, test := range map[string]func(t testing.TB){
 		"a failure":                    func(t testing.TB) { t.Fatalf("wrong") },
 		"a failure during a stall":     func(t testing.TB) { pretend(); t.Fatalf("wrong") },
 		"a failure that goes on":       func(t testing.TB) { t.Errorf("wrong") },
 		"a failure, and then too late": func(t testing.TB) { t.Errorf("wrong"); TooLate(t, "slow") },
 		"two holders":                  func(t testing.TB) { exclusion.Never(t, "two holders") },
-		"two holders, then too late":   func(t testing.TB) { elsewhere(func() { exclusion.Never(t, "two holders") }); TooLate(t, "slow") },
+		"two holders, then too late":   func(t testing.TB) { goAndWait(func() { exclusion.Never(t, "two holders") }); TooLate(t, "slow") },
 		"too late, and then two holders": func(t testing.TB) {
-			elsewhere(func() { TooLate(t, "slow") })
+			goAndWait(func() { TooLate(t, "slow") })
 			exclusion.Never(t, "two holders")
 		},
 		"two holders in a cleanup, after too late": func(t testing.TB) {
@@ -100,7 +94,7 @@ func TestRunThatCameTooLateIsRunAgain(t *testing.T) {
 	}
 }
 
-func TestFailureCountsThoughRunsBeforeItCameTooLate(t *testing.T) {
+func TestTooLateIsAFailureInTheEnd(t *testing.T) {
 	r, runs := try(t, func(t testing.TB, run int) {
 		if run == 1 {
 			TooLate(t, "slow")
@@ -108,21 +102,14 @@ func TestFailureCountsThoughRunsBeforeItCameTooLate(t *testing.T) {
 		t.Errorf("wrong")
 	})
 	if !r.failed || runs != 2 {
-		t.Errorf("failed %v after %d runs, want a failure after two", r.failed, runs)
+		t.Errorf("a failure after it: failed %v after %d runs, want a failure after two", r.failed, runs)
 	}
-}
-
-func TestTestThatIsAlwaysTooLateFails(t *testing.T) {
 	if r, runs := try(t, func(t testing.TB, _ int) { TooLate(t, "slow") }); !r.failed || runs != lateTries {
-		t.Errorf("failed %v after %d runs, want a failure after %d", r.failed, runs, lateTries)
+		t.Errorf("always: failed %v after %d runs, want a failure after %d", r.failed, runs, lateTries)
 	}
-}
-
-func TestTooLateOutsideOfRetryFails(t *testing.T) {
-	r := &recorder{TB: t}
-	goAndWait(func() { TooLate(r, "slow") })
-	if !r.failed {
-		t.Error("it passed")
+	r = &recorder{TB: t}
+	if goAndWait(func() { TooLate(r, "slow") }); !r.failed {
+		t.Error("it passed outside of Retry")
 	}
 }
 

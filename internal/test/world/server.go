@@ -36,9 +36,6 @@ func (s *Server) nextID() string {
 
 func (s *Server) clock() time.Time { return s.w.clock().Add(s.skew) }
 
-// Down reports whether the server is down.
-func (s *Server) Down() bool { return s.down }
-
 // Stop has the server stop.
 func (s *Server) Stop() {
 	if !s.down {

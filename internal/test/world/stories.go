@@ -22,10 +22,18 @@ func failed(is bool, format string, args ...any) error {
 
 // oneHolder is an error if a promise was broken or there were two holders.
 func oneHolder(w *World) error {
-	if broken := w.Broken(); len(broken) > 0 {
-		return fmt.Errorf("broken: %q", broken)
+	return first(failed(len(w.broken) > 0, "broken: %q", w.broken), failed(w.twice > 0, "there were two holders"))
+}
+
+// heldBy and notHeldBy check a step: also that no promise was broken.
+func heldBy(who func(*World) *Client) func(*World) error {
+	return func(w *World) error { return first(holds(w, who(w)), oneHolder(w)) }
+}
+
+func notHeldBy(who func(*World) *Client) func(*World) error {
+	return func(w *World) error {
+		return first(failed(who(w).Holds(), "%s holds the lock", who(w).Name), oneHolder(w))
 	}
-	return failed(w.Twice() > 0, "there were two holders")
 }
 
 func holds(w *World, c *Client) error { return failed(!c.Holds(), "%s does not hold the lock", c.Name) }
@@ -60,7 +68,7 @@ func annHolds(o Options) Step {
 		Do:    func(w *World) { ann(w).Ask() },
 		Until: holdsAndWrote(ann),
 		Then:  "Ann holds the lock. With it she got a token, a number that only grows, and sends it with every write.",
-		Check: func(w *World) error { return first(holds(w, ann(w)), oneHolder(w)) },
+		Check: heldBy(ann),
 	}
 }
 
@@ -136,7 +144,7 @@ var dead = &Story{
 			Do:    func(w *World) { w.Servers[2].Stop() },
 			Until: func(w *World) bool { return ann(w).extendedBy(w.now+TTL*3/4) && w.lastFault() < w.now-2*time.Second },
 			Then:  "Ann still has the lock: four servers have extended it.",
-			Check: func(w *World) error { return first(holds(w, ann(w)), oneHolder(w)) },
+			Check: heldBy(ann),
 		},
 		{
 			Say: "Ben wants the lock, and Ann releases it.",
@@ -146,7 +154,7 @@ var dead = &Story{
 			},
 			Until: holdsAndWrote(ben),
 			Then:  "Ben has it, from the four that are left.",
-			Check: func(w *World) error { return first(holds(w, ben(w)), oneHolder(w)) },
+			Check: heldBy(ben),
 		},
 		{
 			Say: "Servers 4 and 5 die too. Two are left: no majority.",
@@ -156,9 +164,7 @@ var dead = &Story{
 			},
 			Until: func(w *World) bool { return !ben(w).Believes() },
 			Then:  "Ben cannot extend. His lease ends by his own clock, before the servers let anybody else in. He knows in time, without a network.",
-			Check: func(w *World) error {
-				return first(failed(ben(w).Holds(), "Ben holds the lock"), oneHolder(w))
-			},
+			Check: notHeldBy(ben),
 		},
 		{
 			Say: "All three are back, with their data. They may have missed their last writes, so the guard quarantines them first. Ann asks.",
@@ -196,16 +202,13 @@ var split = &Story{
 			},
 			Until: func(w *World) bool { return !ann(w).Believes() },
 			Then:  "Ann could not extend on a majority. Her lease is over by her own clock, and Ben does not have the lock yet.",
-			Check: func(w *World) error {
-				return first(failed(ben(w).Holds(), "Ben holds the lock"), oneHolder(w))
-			},
+			Check: notHeldBy(ben),
 		},
 		{
 			Say:   "On Ben's side Ann's grants expire a moment later.",
-			Do:    func(*World) {},
 			Until: holdsAndWrote(ben),
 			Then:  "Ben has the lock from three servers. At no moment did both have it.",
-			Check: func(w *World) error { return first(holds(w, ben(w)), oneHolder(w)) },
+			Check: heldBy(ben),
 		},
 		{
 			Say: "The network is whole again. Ann asks, waits, and Ben releases.",
@@ -237,7 +240,7 @@ func half(o Options, say, then string) Step {
 		},
 		Until: holdsAndWrote(ann),
 		Then:  then,
-		Check: func(w *World) error { return first(holds(w, ann(w)), oneHolder(w)) },
+		Check: heldBy(ann),
 	}
 }
 
@@ -259,14 +262,13 @@ var restart = &Story{
 		half(Options{Clients: 2, GuardOff: true, Seed: 4},
 			"First with the guard off, as in plain Redlock. Ann does not reach servers 4 and 5, and asks for the lock.",
 			"Ann has the lock from servers 1, 2 and 3: a majority."),
-		forgets(func(w *World) bool { return w.Twice() > 0 },
+		forgets(func(w *World) bool { return w.twice > 0 },
 			"Server 3 knows nothing of Ann. With 4 and 5 it gives Ben a majority too: two holders at once.",
 			func(w *World) error {
-				return first(failed(w.Twice() == 0, "there were never two holders"), holds(w, ann(w)), holds(w, ben(w)))
+				return first(failed(w.twice == 0, "there were never two holders"), holds(w, ann(w)), holds(w, ben(w)))
 			}),
 		{
 			Say: "Both write to the resource.",
-			Do:  func(*World) {},
 			Until: func(w *World) bool {
 				last, ok := w.Resource.Last("Ann")
 				return wrote(w, ben(w)) && ok && last.Stale
@@ -285,12 +287,9 @@ var restart = &Story{
 			return out && w.Servers[2].state.Marker.ID == w.Servers[2].state.ID && ben(w).claim.waited
 		},
 			"Ben has noticed that server 3 may have forgotten locks, and has marked it: it grants nothing until every lock that it may have granted is over.",
-			func(w *World) error {
-				return first(failed(ben(w).Holds(), "Ben holds the lock"), oneHolder(w))
-			}),
+			notHeldBy(ben)),
 		{
 			Say:   "Ann has two servers left that know her lock, so she cannot extend it. Ben waits.",
-			Do:    func(*World) {},
 			Until: holdsAndWrote(ben),
 			Then:  "Ann's lease was over before Ben got the lock. One holder at any moment.",
 			Check: func(w *World) error {

@@ -7,7 +7,7 @@ import (
 )
 
 // Story is a world, and what happens in it, step by step. The page shows it, and
-// TestEveryStoryEndsAsItSays runs it.
+// TestPageTellsEveryStory runs it.
 type Story struct {
 	Name  string
 	Title string
@@ -21,7 +21,7 @@ type Step struct {
 	New *Options
 	// Say is what is about to happen, for a reader.
 	Say string
-	Do  func(*World)
+	Do  func(*World) // nil for nothing
 	// Until is when the step is over.
 	Until func(*World) bool
 	// Then is what is true after it. Check reports an error if it is not.
@@ -62,7 +62,9 @@ func (t *Telling) Next() {
 	}
 	t.At++
 	t.Running, t.ends = true, t.World.now+limitOfStep
-	s.Do(t.World)
+	if s.Do != nil {
+		s.Do(t.World)
+	}
 	t.World.check()
 	t.over()
 }
@@ -88,15 +90,7 @@ func (t *Telling) over() bool {
 
 // Run has time pass, up to the end of the step.
 func (t *Telling) Run(d time.Duration) {
-	w := t.World
-	for end := w.now + d; !t.over(); {
-		if len(w.events) == 0 || w.events[0].at > end {
-			w.Run(end - w.now)
-			t.over()
-			return
-		}
-		w.Step()
-	}
+	t.World.RunUntil(d, t.over)
 }
 
 // Finish has the step be over at once.

@@ -15,7 +15,7 @@ func TestNoWalkBreaksAPromise(t *testing.T) {
 	for seed := range seeds {
 		w := New(Options{Clients: 3 + seed%3, Busy: true, Seed: uint64(seed)})
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
-		for w.Now() < time.Minute {
+		for w.now < time.Minute {
 			w.Run(time.Duration(r.IntN(1500)) * time.Millisecond)
 			disturb(w, r)
 		}
@@ -32,8 +32,8 @@ func TestNoWalkBreaksAPromise(t *testing.T) {
 		if !ok {
 			t.Errorf("seed %d: not everybody is served: %v", seed, served)
 		}
-		if len(w.Broken()) > 0 || len(w.Beyond()) > 0 || w.Twice() > 0 {
-			t.Errorf("seed %d: broken %q, beyond %q, two holders %d times", seed, w.Broken(), w.Beyond(), w.Twice())
+		if len(w.broken) > 0 || len(w.beyond) > 0 || w.twice > 0 {
+			t.Errorf("seed %d: broken %q, beyond %q, two holders %d times", seed, w.broken, w.beyond, w.twice)
 		}
 		for _, wr := range w.Resource.Writes {
 			if !wr.Accepted {
@@ -69,7 +69,7 @@ func disturb(w *World, r *rand.Rand) {
 	case 4:
 		s.RestartEmpty()
 	case 5, 6:
-		if s.Down() {
+		if s.down {
 			s.Start()
 		} else {
 			s.Stop()

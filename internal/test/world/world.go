@@ -62,8 +62,8 @@ type World struct {
 	top    node.Token // of all leases so far
 	two    bool       // two leases are valid now
 	twice  int        // how often that began
-	broken []string   // promises that were broken
-	beyond []string   // assumptions that were
+	broken []string   // promises that were broken although every assumption held
+	beyond []string   // assumptions that do not hold any more
 }
 
 // Line is something that happened, in words.
@@ -74,9 +74,6 @@ type Line struct {
 }
 
 var names = []string{"Ann", "Ben", "Cleo", "Dan", "Eve", "Finn"}
-
-// MaxClients is how many clients a world can have.
-const MaxClients = 6
 
 // New returns a world in which nothing has happened yet.
 func New(o Options) *World {
@@ -99,9 +96,6 @@ func New(o Options) *World {
 	}
 	return w
 }
-
-// Now is how much time has passed.
-func (w *World) Now() time.Duration { return w.now }
 
 // clock is the right time.
 func (w *World) clock() time.Time { return base.Add(w.now) }
@@ -179,21 +173,6 @@ func (w *World) trip() time.Duration {
 func (w *World) say(kind, format string, args ...any) {
 	w.lines = append(w.lines, Line{w.now, kind, fmt.Sprintf(format, args...)})
 }
-
-// Lines are what happened so far.
-func (w *World) Lines() []Line { return w.lines }
-
-// Twice is how often two leases were valid at once.
-func (w *World) Twice() int { return w.twice }
-
-// Broken are the promises that were broken although every assumption held.
-func (w *World) Broken() []string { return w.broken }
-
-// Beyond are the assumptions that do not hold any more.
-func (w *World) Beyond() []string { return w.beyond }
-
-// Sent is how many requests the clients have sent.
-func (w *World) Sent() int { return w.sent }
 
 func (w *World) leave(assumption string) {
 	if !slices.Contains(w.beyond, assumption) {
