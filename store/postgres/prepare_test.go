@@ -20,9 +20,7 @@ func TestManyCreateTheTableAtOnce(t *testing.T) {
 	for round := range rounds {
 		var all []*postgres.Node
 		for range programs {
-			n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: fmt.Sprintf("at_once_%d", round)})
-			must(t, err)
-			all = append(all, n)
+			all = append(all, openAt(t, dsn, fmt.Sprint("at_once_", round)))
 		}
 		var wg sync.WaitGroup
 		begin := make(chan struct{})
