@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/check"
-	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -23,7 +22,6 @@ var must = check.Must
 // roles are what the processes of a test can do with a lock file.
 var roles = map[string]func(n *Node, arg string) error{
 	"count": count,
-	"hold":  holdAndWait,
 	"write": writeAndWait,
 }
 
@@ -112,22 +110,6 @@ func (p *process) finish() {
 	}
 }
 
-// holdAndWait acquires the lock, reports it, and waits until it is ended.
-func holdAndWait(n *Node, arg string) error {
-	ttl, err := time.ParseDuration(arg)
-	if err != nil {
-		return err
-	}
-	req := request(node.OpAcquire, "name", "other process")
-	req.TTL = ttl
-	if r, err := n.Do(context.Background(), req); err != nil || r.Status != node.Granted {
-		return fmt.Errorf("acquire: %v, %w", r.Status, err)
-	}
-	fmt.Println("held")
-	io.Copy(io.Discard, os.Stdin)
-	return nil
-}
-
 // writeAndWait stops within a transaction that has written to the name.
 func writeAndWait(n *Node, _ string) error {
 	end, err := beginWrite(n)
@@ -180,29 +162,6 @@ func TestManyProcessesCreateOneFile(t *testing.T) {
 	if len(ids) != 1 {
 		t.Errorf("%d processes opened %d different files: %v", len(all), len(ids), ids)
 	}
-}
-
-func TestALockOutlivesItsKilledProcessUntilItExpires(t *testing.T) {
-	stall.Retry(t, func(t testing.TB) {
-		const ttl = 2 * time.Second
-		path := filepath.Join(t.TempDir(), "locks.db")
-		p := start(t, "hold", path, ttl.String())
-		asked := time.Now()
-		p.begin()
-		p.line()
-		n := mustOpen(t, path, systemTime())
-		p.kill()
-
-		r := do(t, n, request(node.OpAcquire, "name", "we"))
-		stall.In(t, ttl, asked)
-		if r.Status != node.Held || r.Value != "other process" {
-			t.Fatalf("answered %v by %q, want held by the killed process", r.Status, r.Value)
-		}
-		<-time.After(r.Left)
-		if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
-			t.Errorf("answered %v after the time that was said to be left", r.Status)
-		}
-	})
 }
 
 func TestAProcessKilledInATransactionLeavesNoTrace(t *testing.T) {
