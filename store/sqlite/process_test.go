@@ -171,9 +171,7 @@ func TestAProcessKilledInATransactionLeavesNoTrace(t *testing.T) {
 	p.begin()
 	p.line()
 	p.kill()
-	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
-		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
-	}
+	want(t, n, request(node.OpAcquire, "name", "we"), node.Granted)
 }
 
 func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
@@ -200,13 +198,9 @@ func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
 		}
 	}
 	// A reader is not blocked, and sees only what was committed.
-	if r := do(t, n, request(node.OpInspect, "name", "")); r.Status != node.Absent {
-		t.Errorf("inspect answered %v by %q", r.Status, r.Value)
-	}
+	want(t, n, request(node.OpInspect, "name", ""), node.Absent)
 	p.finish()
-	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
-		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
-	}
+	want(t, n, request(node.OpAcquire, "name", "we"), node.Granted)
 }
 
 // request returns a request with times that do not matter, and no token.
@@ -214,6 +208,34 @@ func request(op node.Op, name, value string) node.Request {
 	return node.Request{
 		Op: op, Name: name, Value: value,
 		TTL: time.Minute, Window: 10 * time.Second, Retention: time.Hour,
+	}
+}
+
+// want checks the status of a request.
+func want(t testing.TB, n *Node, req node.Request, status node.Status) {
+	t.Helper()
+	if r := do(t, n, req); r.Status != status {
+		t.Errorf("%v of %q by %q: %v (%q), want %v", req.Op, req.Name, req.Value, r.Status, r.Value, status)
+	}
+}
+
+// fails checks that a request had no effect, and that its error says why.
+func fails(t testing.TB, n *Node, req node.Request, says string) {
+	t.Helper()
+	if r, err := n.Do(context.Background(), req); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), says) {
+		t.Errorf("%v of %q: %v, %v; want an error that says %q", req.Op, req.Name, r.Status, err, says)
+	}
+}
+
+// refused checks that a file is not opened, with an error that names it and says why.
+func refused(t testing.TB, path, says string) {
+	t.Helper()
+	n, err := Open(path, nil)
+	if err == nil {
+		n.Close()
+		t.Errorf("%s was opened", path)
+	} else if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), says) {
+		t.Errorf("the error does not say %q of %s: %v", says, path, err)
 	}
 }
 

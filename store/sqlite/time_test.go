@@ -58,9 +58,7 @@ func TestSettingTheWallClockMovesNoExpiry(t *testing.T) {
 			t.Errorf("a step of %v: Now is %v, want the wall clock, %v", step, r.Now, m.wall)
 		}
 		m.pass(time.Second)
-		if r := do(t, n, request(node.OpAcquire, "name", "two")); r.Status != node.Granted {
-			t.Errorf("a step of %v: %v after the time to live", step, r.Status)
-		}
+		want(t, n, request(node.OpAcquire, "name", "two"), node.Granted)
 	}
 }
 
@@ -97,9 +95,7 @@ func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
 		}
 	}
 	// What was written after the reboot is of this boot.
-	if r := do(t, after, request(node.OpAcquire, "name", "four")); r.Status != node.Held {
-		t.Errorf("the lock of this boot: %v", r.Status)
-	}
+	want(t, after, request(node.OpAcquire, "name", "four"), node.Held)
 }
 
 // TestAProcessOfAnEarlierBootGetsAnError has another machine open the file. It
