@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,36 +21,15 @@ import (
 // host is one that vanishes: it loses the end of a message, and everything after it,
 // and the server's connections stay open.
 type host struct {
-	mu    sync.Mutex // guards all fields below
-	sent  int        // messages
-	armed bool
-	after int // so many messages still pass
-	gone  bool
-}
-
-// vanish has the host vanish in the middle of the message after so many.
-func (h *host) vanish(after int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.armed, h.after = true, after
-}
-
-func (h *host) messages() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.sent
-}
-
-func (h *host) vanished() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.gone
+	sent     atomic.Int64 // messages
+	vanishes atomic.Int64 // in this one; 0 for never
+	gone     atomic.Bool
 }
 
 // dial connects the host.
 func (h *host) dial(t testing.TB) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if h.vanished() {
+		if h.gone.Load() {
 			return nil, errors.New("the host has vanished")
 		}
 		var d net.Dialer
@@ -71,23 +50,19 @@ type vanishing struct {
 const syncBytes = 5
 
 func (c *vanishing) Write(message []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	part := message
-	switch c.sent++; {
-	case c.gone:
-		return len(message), nil
-	case c.armed && c.after == 0:
-		c.gone, part = true, message[:len(message)-syncBytes]
-	case c.armed:
-		c.after--
+	if c.gone.Load() {
+		part = nil
+	} else if c.sent.Add(1) == c.vanishes.Load() {
+		c.gone.Store(true)
+		part = message[:len(message)-syncBytes]
 	}
 	_, err := c.Conn.Write(part)
 	return len(message), err
 }
 
 func (c *vanishing) Close() error {
-	if c.vanished() {
+	if c.gone.Load() {
 		return nil
 	}
 	return c.Conn.Close()
@@ -99,11 +74,11 @@ func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	b := openAt(t, dsn, "vanished")
 	for name, c := range map[string]struct {
-		changed bool // another host has written the row
-		after   int  // so many messages pass
+		changed bool  // another host has written the row
+		after   int64 // it vanishes in this message
 	}{
-		"a write without a read":     {false, 0},
-		"a write after one, refused": {true, 2},
+		"a write without a read":     {false, 1},
+		"a write after one, refused": {true, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h host
@@ -123,20 +98,20 @@ func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
 			}
 			// It reads first for some time if the machine is slow.
 			poll.Until(t, "each request is one message", func() bool {
-				before := h.messages()
+				before := h.sent.Load()
 				use(a)
-				return h.messages() == before+2
+				return h.sent.Load() == before+2
 			})
 			if c.changed {
 				use(b)
 			}
-			h.vanish(c.after)
+			h.vanishes.Store(h.sent.Load() + c.after)
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
 			if r, err := a.Do(ctx, request(node.OpAcquire, "vanished")); err == nil {
 				t.Fatalf("the host that vanished: %v", r.Status)
 			}
-			if !h.vanished() {
+			if !h.gone.Load() {
 				t.Fatal("the host has not vanished")
 			}
 			ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
