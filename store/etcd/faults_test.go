@@ -19,6 +19,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/rowtest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/etcd"
@@ -57,8 +58,8 @@ func want(t testing.TB, n node.Node, req node.Request, status node.Status) {
 	}
 }
 
-// leader returns which member is the leader.
-func leader(t testing.TB, members []*servertest.Database) (leads int) {
+// leader waits until one of the members leads.
+func leader(t testing.TB, members []*servertest.Database) (leads *servertest.Database, others []*servertest.Database) {
 	t.Helper()
 	c := operator(t, addresses(members))
 	poll.Within(t, time.Minute, func() error {
@@ -67,13 +68,13 @@ func leader(t testing.TB, members []*servertest.Database) (leads int) {
 			s, err := c.Status(ctx, m.Addr())
 			cancel()
 			if err == nil && s.Leader == s.Header.MemberId {
-				leads = i
+				leads, others = m, slices.Delete(slices.Clone(members), i, i+1)
 				return nil
 			}
 		}
 		return errors.New("there is no leader")
 	})
-	return leads
+	return leads, others
 }
 
 // operator returns a client of an operator.
@@ -105,48 +106,11 @@ func own(t testing.TB, n int, flags ...string) []*servertest.Database {
 	return members
 }
 
-// TestDeposedLeaderGivesNoAnswerThatCounts freezes the leader, has the others elect one
-// and grant a lock, and sends requests to the former leader, which finds them in its
-// socket when it goes on. It may not know that it was deposed.
 func TestDeposedLeaderGivesNoAnswerThatCounts(t *testing.T) {
 	t.Parallel()
-	members := own(t, 3)
-	for round := range 2 {
-		l := leader(t, members)
-		former, others := members[l], slices.Delete(slices.Clone(members), l, l+1)
-		ask := func(op node.Op, value string) node.Request {
-			return node.Request{Op: op, Name: fmt.Sprint("job ", round), Value: value, TTL: time.Minute, Retention: time.Hour, Occurrence: "today"}
-		}
-		answers := map[node.Op]node.Status{node.OpInspect: node.Held, node.OpCheck: node.Granted, node.OpAcquire: node.Held, node.OpExtend: node.Granted}
-		requests := []node.Request{ask(node.OpInspect, ""), ask(node.OpCheck, ""), ask(node.OpAcquire, "two"), ask(node.OpExtend, "one")}
-		stale := make([]*etcd.Node, len(requests))
-		for i := range stale {
-			stale[i] = open(t, former.Addr(), "deposed")
-			want(t, stale[i], ask(node.OpInspect, ""), node.Absent)
-		}
-		check.Must(t, former.Freeze())
-		leader(t, others)
-		fresh := open(t, addresses(others), "deposed")
-		want(t, fresh, ask(node.OpAcquire, "one"), node.Granted)
-		want(t, fresh, ask(node.OpComplete, ""), node.Granted)
-		var all sync.WaitGroup
-		for i, req := range requests {
-			all.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-				defer cancel()
-				if r, err := stale[i].Do(ctx, req); err == nil && r.Status != answers[req.Op] {
-					t.Errorf("round %d: %v by the former leader: %v", round, req.Op, r.Status)
-				}
-			})
-		}
-		time.Sleep(200 * time.Millisecond) // they are in the socket
-		check.Must(t, former.Thaw())
-		all.Wait()
-		want(t, fresh, ask(node.OpExtend, "one"), node.Granted)
-		for _, n := range append(stale, fresh) {
-			n.Close()
-		}
-	}
+	rowtest.Deposed(t, own(t, 3), leader, func(t testing.TB, members ...*servertest.Database) node.Node {
+		return open(t, addresses(members), "deposed")
+	})
 }
 
 // TestErrorsOfAClusterWithoutALeader kills two members of three.
@@ -409,7 +373,8 @@ func TestStoppedFollowerDelaysOneRequest(t *testing.T) {
 	for i := range 9 { // each member is connected
 		do(t, n, acquire(fmt.Sprint("before ", i), "one", time.Minute))
 	}
-	check.Must(t, members[(leader(t, members)+1)%3].Freeze())
+	_, followers := leader(t, members)
+	check.Must(t, followers[0].Freeze())
 	var failed []error
 	for i := range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

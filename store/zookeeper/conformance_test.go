@@ -62,9 +62,11 @@ var settings = []string{"tickTime=500", "maxSessionTimeout=120000", "-Djute.maxb
 const shortest = time.Second // two ticks
 
 // start starts an ensemble, and returns its servers and its address, without a root.
-func start(t testing.TB, members int, more ...string) ([]*servertest.OwnDatabase, string) {
+func start(t testing.TB, members int, more ...string) (servers []*servertest.Database, address string) {
 	t.Helper()
-	servers := servertest.OwnZooKeeper(t, members, append(settings, more...)...)
+	for _, s := range servertest.OwnZooKeeper(t, members, append(settings, more...)...) {
+		servers = append(servers, s.Database)
+	}
 	return servers, "zookeeper://" + strings.Join(servertest.Hosts(servers), "+")
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/rowtest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -51,7 +52,7 @@ func want(t testing.TB, n node.Node, req node.Request, status node.Status) {
 }
 
 // leader waits until one of the servers leads the others.
-func leader(t testing.TB, servers []*servertest.OwnDatabase) (leads *servertest.OwnDatabase, others []*servertest.OwnDatabase) {
+func leader(t testing.TB, servers []*servertest.Database) (leads *servertest.Database, others []*servertest.Database) {
 	t.Helper()
 	poll.Within(t, patience, func() error {
 		leads, others = nil, nil
@@ -177,7 +178,7 @@ func TestLockOutlivesARestartOfTheServer(t *testing.T) {
 	if !errors.Is(err, ErrNoSession) || !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("without a server: %v", err)
 	}
-	servers[0].Restart()
+	check.Must(t, servers[0].Start())
 	want(t, two, request(node.OpAcquire, "two", ttl), node.Held)
 	want(t, one, request(node.OpExtend, "one", ttl), node.Granted)
 	want(t, one, request(node.OpRelease, "one", ttl), node.Granted)
@@ -200,68 +201,22 @@ func TestMemberWithoutAQuorumSaysSo(t *testing.T) {
 		}
 		return nil
 	})
-	servers[1].Restart()
+	check.Must(t, servers[1].Start())
 	want(t, n, request(node.OpExtend, "one", time.Minute), node.Granted)
 }
 
-// TestDeposedLeaderGivesNoAnswerThatCounts freezes the leader, has the others elect one
-// and grant a lock, and sends requests to the former leader, which finds them in its
-// socket when it goes on. It may answer before it knows that it was deposed.
 func TestDeposedLeaderGivesNoAnswerThatCounts(t *testing.T) {
 	t.Parallel()
 	servers, _ := start(t, 3, "syncLimit=4")
-	for round := range 2 {
-		former, others := leader(t, servers)
-		name := fmt.Sprint("job ", round)
-		ask := func(op node.Op, value string) node.Request {
-			req := request(op, value, time.Minute)
-			req.Name, req.Occurrence = name, "today"
-			return req
-		}
-		// Each has a session of its own: a server answers no read of a session before
-		// the session's writes.
-		requests := []node.Request{ask(node.OpInspect, ""), ask(node.OpCheck, ""), ask(node.OpAcquire, "two"), ask(node.OpExtend, "one")}
-		var stale []*Node
-		for range requests {
-			n, err := Open("zookeeper://"+former.Addr(), &Options{Session: 30 * time.Second})
-			check.Must(t, err)
-			want(t, n, ask(node.OpInspect, ""), node.Absent)
-			stale = append(stale, n)
-		}
-		want(t, stale[0], ask(node.OpCheck, ""), node.Absent)
-		fresh, err := Open("zookeeper://"+others[0].Addr()+"+"+others[1].Addr(), nil)
+	rowtest.Deposed(t, servers, leader, func(t testing.TB, servers ...*servertest.Database) node.Node {
+		n, err := Open("zookeeper://"+strings.Join(servertest.Hosts(servers), "+"), &Options{Session: 30 * time.Second})
 		check.Must(t, err)
-		former.Freeze()
-		leader(t, others)
-		want(t, fresh, ask(node.OpAcquire, "one"), node.Granted)
-		want(t, fresh, ask(node.OpComplete, ""), node.Granted)
-		var all sync.WaitGroup
-		for i, req := range requests {
-			all.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-				defer cancel()
-				reply, err := stale[i].Do(ctx, req)
-				right := node.Held
-				if req.Op == node.OpCheck || req.Op == node.OpExtend {
-					right = node.Granted
-				}
-				if err == nil && reply.Status != right {
-					t.Errorf("round %d: %v by the former leader: %v", round, req.Op, reply.Status)
-				}
-			})
-		}
-		time.Sleep(200 * time.Millisecond) // they are in the socket
-		former.Thaw()
-		all.Wait()
-		want(t, fresh, ask(node.OpExtend, "one"), node.Granted)
-		for _, n := range append(stale, fresh) {
-			n.Close()
-		}
-	}
+		return n
+	})
 }
 
 // lagging starts an ensemble in which a follower hears from the leader late.
-func lagging(t testing.TB, late time.Duration) (leads, lags *servertest.OwnDatabase) {
+func lagging(t testing.TB, late time.Duration) (leads, lags *servertest.Database) {
 	t.Helper()
 	servers, _ := start(t, 3)
 	leads, others := leader(t, servers)
@@ -273,7 +228,7 @@ func lagging(t testing.TB, late time.Duration) (leads, lags *servertest.OwnDatab
 		return of.ReplaceAllString(text, "${1}"+link.Addr())
 	}
 	lags.Kill()
-	lags.Restart()
+	check.Must(t, lags.Start())
 	link.Set(servertest.Weather{Replies: servertest.Direction{Delay: late}})
 	return leads, lags
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package rowtest breaks the server under a node that keeps its locks in a table,
+// Package rowtest breaks the servers under a node that keeps its locks in rows,
 // in every way that users have met, and checks what the node does.
 package rowtest
 
