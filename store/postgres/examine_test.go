@@ -59,13 +59,9 @@ func TestUserWithTheRightsOfTheSchemaCanLock(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	schema, err := postgres.Schema("byhand")
 	must(t, err)
-	exec(t, databaseAt(t, dsn), "CREATE ROLE locks LOGIN; CREATE ROLE nobody_else LOGIN; "+schema)
+	exec(t, databaseAt(t, dsn), "CREATE ROLE locks LOGIN; "+schema)
 	opts := postgres.Options{Table: "byhand"}
 	if f := examine(t, strings.Replace(dsn, "postgres@", "locks@", 1), opts, node.Exam{})["rights"]; f.Severity != node.Fine {
 		t.Errorf("with the rights: %+v", f)
-	}
-	n := openAt(t, strings.Replace(dsn, "postgres@", "nobody_else@", 1), "byhand")
-	if _, err := n.Do(context.Background(), node.Request{Op: node.OpInspect, Name: "job"}); err == nil || !strings.Contains(err.Error(), "redlatch schema postgres") {
-		t.Errorf("without the rights: %v", err)
 	}
 }
