@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestCrowdOfOneRowIsServedInTurn has 48 callers of 16 clients want one row of a
@@ -47,6 +48,27 @@ func TestCrowdOfOneRowIsServedInTurn(t *testing.T) {
 		crowd.Wait()
 		if least, most := slices.Min(got[:]), slices.Max(got[:]); least < 3 || most > 3*least {
 			t.Errorf("the clients got %v locks in %v, want 3 or more each, and none three times as many as another", got, lasts)
+		}
+	})
+}
+
+// TestHolderIsBackBeforeACrowdOfWaiters has requests be refused again and again: a
+// holder's come sooner, since all others wait for it.
+func TestHolderIsBackBeforeACrowdOfWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const tries = 100
+		waits := func(req node.Request) time.Duration {
+			begin := time.Now()
+			for range tries {
+				must(t, pause(t.Context(), req, tries))
+			}
+			return time.Since(begin) / tries
+		}
+		waiters := waits(node.Request{Op: node.OpAcquire, Wait: true})
+		for _, op := range []node.Op{node.OpRelease, node.OpExtend, node.OpRepair} {
+			if holder := waits(node.Request{Op: op}); holder > waiters/10 {
+				t.Errorf("%v waits for %v, and waiters for %v", op, holder, waiters)
+			}
 		}
 	})
 }

@@ -32,8 +32,8 @@ type cluster struct {
 	err     error
 }
 
-// clusters are those of one member and of three, and another one of one member.
-var clusters = map[string]*cluster{"one": {}, "three": {}, "other": {}}
+// clusters are one of three members, and another one of one member.
+var clusters = map[string]*cluster{"three": {}, "other": {}}
 
 // hosts returns the members of a cluster, as in an address.
 func hosts(t testing.TB, which string) string {
@@ -75,11 +75,8 @@ func open(t testing.TB, hosts, prefix string) *etcd.Node {
 	return n
 }
 
-func TestConformanceOfOneThatPolls(t *testing.T)  { conforms(t, "one", true) }
-func TestConformanceOfThreeThatHear(t *testing.T) { conforms(t, "three", false) }
-
-func conforms(t *testing.T, which string, poll bool) {
-	at := hosts(t, which)
+func TestConformance(t *testing.T) {
+	at := hosts(t, "three")
 	two := func(t testing.TB) (a, b casnode.Store) {
 		prefix := "conformance/" + rand.Text() // a floor of its own
 		return etcd.Store(open(t, at, prefix)), etcd.Store(open(t, at, prefix))
@@ -90,6 +87,5 @@ func conforms(t *testing.T, which string, poll bool) {
 			return etcd.Store(open(t, at, "apart")), etcd.Store(open(t, hosts(t, "other"), "apart"))
 		},
 		Sweeps: true, Hears: true, Observed: true, Timers: true, ShortestTimer: 2 * time.Second,
-		Options: &casnode.Options{Poll: poll},
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,12 +18,10 @@ import (
 	"github.com/redlatch/redlatch/internal/test/certs"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
-	"github.com/redlatch/redlatch/internal/test/observed"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/rowtest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/store/etcd"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -53,95 +50,40 @@ func acquire(name, value string, ttl time.Duration) node.Request {
 	return node.Request{Op: node.OpAcquire, Name: name, Value: value, TTL: ttl}
 }
 
-// TestCrashedHoldersLockIsHadByNewProcesses has a client for each try, which stays for
-// the length of one request. One of them gets the lock at its first try later than the
-// time that was left when the first was refused, and 3 s.
-func TestCrashedHoldersLockIsHadByNewProcesses(t *testing.T) {
-	t.Parallel()
-	hosts(t, "one")
-	stall.Retry(t, newProcessesGetIt)
-}
-
-func newProcessesGetIt(t testing.TB) {
-	at, prefix := hosts(t, "one"), "crash/"+rand.Text()
-	const ttl, every = 6 * time.Second, 500 * time.Millisecond
-	began := time.Now()
-	if r := do(t, open(t, at, prefix), acquire("job", "crashed", ttl)); r.Status != node.Granted {
-		t.Fatal(r.Status)
-	}
-	var left time.Duration
-	var refused time.Time
-	for i := 0; ; i++ {
-		n := open(t, at, prefix)
-		asked := time.Now()
-		r := do(t, n, acquire("job", fmt.Sprint("try ", i), ttl))
-		n.Close()
-		if i == 0 {
-			left, refused = r.Left, time.Now()
-		}
-		switch {
-		case r.Status == node.Granted && time.Since(began) < ttl:
-			exclusion.Never(t, "it was granted %v after it was taken for %v", time.Since(began), ttl)
-		case r.Status == node.Granted:
-			t.Logf("granted %v after the first refusal, with %v left then", time.Since(refused), left)
-			return
-		case asked.Sub(refused) > left+3*time.Second:
-			stall.Busy(t, 200*time.Millisecond, began)
-			t.Fatalf("refused %v after the first refusal, with %v left then: %v for %v", asked.Sub(refused), left, r.Status, r.Left)
-		}
-		time.Sleep(every)
-	}
-}
-
-// TestExtensionByANewcomerRestartsTheCount has a client that has never seen the lock
-// extend it, after another one has observed it for most of its time.
-func TestExtensionByANewcomerRestartsTheCount(t *testing.T) {
-	t.Parallel()
-	at, prefix := hosts(t, "one"), "newcomer/"+rand.Text()
-	observed.Newcomer(t, func() node.Node { return open(t, at, prefix) })
-}
-
-// TestWallClocksHoursApartMakeNoSecondHolder has clients in processes whose wall clocks
-// differ.
-func TestWallClocksHoursApartMakeNoSecondHolder(t *testing.T) {
-	t.Parallel()
-	at, prefix := hosts(t, "one"), "clocks/"+rand.Text()
-	observed.WallClocks(t, func(clock *casnode.Options) node.Node {
-		n := open(t, at, prefix)
-		n.Node = casnode.New(etcd.Store(n), clock)
-		return n
-	})
-}
-
-// rivals are clients that contend for a lock.
-func rivals(t *testing.T, at, prefix string, n int) (all []observed.Rival) {
-	for range n {
-		all = append(all, observed.Rival{Node: open(t, at, prefix)})
-	}
-	return all
-}
-
-// leader returns which member is the leader.
-func leader(t testing.TB, members []*servertest.Database) int {
+// want checks the status of a request.
+func want(t testing.TB, n node.Node, req node.Request, status node.Status) {
 	t.Helper()
-	for range 600 {
+	if r := do(t, n, req); r.Status != status {
+		t.Fatalf("%v of %s by %q: %v, want %v", req.Op, req.Name, req.Value, r.Status, status)
+	}
+}
+
+// leader waits until one of the members leads.
+func leader(t testing.TB, members []*servertest.Database) (leads *servertest.Database, others []*servertest.Database) {
+	t.Helper()
+	c := operator(t, addresses(members))
+	poll.Within(t, time.Minute, func() error {
 		for i, m := range members {
-			c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Addr()}, DialTimeout: time.Second, Logger: zap.NewNop()})
-			if err != nil {
-				continue
-			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			s, err := c.Status(ctx, m.Addr())
 			cancel()
-			c.Close()
 			if err == nil && s.Leader == s.Header.MemberId {
-				return i
+				leads, others = m, slices.Delete(slices.Clone(members), i, i+1)
+				return nil
 			}
 		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Error("there is no leader")
-	return 0
+		return errors.New("there is no leader")
+	})
+	return leads, others
+}
+
+// operator returns a client of an operator.
+func operator(t testing.TB, hosts string) *clientv3.Client {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: strings.Split(hosts, "+"), DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	check.Must(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 func addresses(members []*servertest.Database) string {
@@ -164,96 +106,11 @@ func own(t testing.TB, n int, flags ...string) []*servertest.Database {
 	return members
 }
 
-// TestLeadersThatStopAndComeBackMakeNoSecondHolder stops leaders, and has them go on
-// with requests in their sockets, and kills some, while clients contend.
-func TestLeadersThatStopAndComeBackMakeNoSecondHolder(t *testing.T) {
-	t.Parallel()
-	members := own(t, 3)
-	var rounds atomic.Int32
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(time.Second):
-			}
-			m := members[leader(t, members)]
-			if rounds.Load()%4 == 3 {
-				m.Kill()
-				time.Sleep(2 * time.Second)
-				if err := m.Start(); err != nil {
-					t.Error(err)
-				}
-			} else {
-				if err := m.Freeze(); err != nil {
-					t.Error(err)
-				}
-				time.Sleep(2500 * time.Millisecond)
-				if err := m.Thaw(); err != nil {
-					t.Error(err)
-				}
-			}
-			rounds.Add(1)
-		}
-	}()
-	stops := int32(observed.Rounds(8))
-	observed.Contend(t, rivals(t, addresses(members), "storm", 4), 12, func() bool { return rounds.Load() >= stops })
-	close(done)
-	<-ended
-	t.Logf("%d leaders that stopped", rounds.Load())
-}
-
-// TestDeposedLeaderGivesNoAnswerThatCounts freezes the leader, has the others elect one
-// and grant a lock, and sends requests to the former leader, which finds them in its
-// socket when it goes on. It may not know that it was deposed.
 func TestDeposedLeaderGivesNoAnswerThatCounts(t *testing.T) {
 	t.Parallel()
-	members := own(t, 3)
-	for round := range observed.Rounds(2) {
-		l := leader(t, members)
-		former, others := members[l], slices.Delete(slices.Clone(members), l, l+1)
-		ask := func(op node.Op, value string) node.Request {
-			return node.Request{Op: op, Name: fmt.Sprint("job ", round), Value: value, TTL: time.Minute, Retention: time.Hour, Occurrence: "today"}
-		}
-		answers := map[node.Op]node.Status{node.OpInspect: node.Held, node.OpCheck: node.Granted, node.OpAcquire: node.Held, node.OpExtend: node.Granted}
-		requests := []node.Request{ask(node.OpInspect, ""), ask(node.OpCheck, ""), ask(node.OpAcquire, "two"), ask(node.OpExtend, "one")}
-		stale := make([]*etcd.Node, len(requests))
-		for i := range stale {
-			stale[i] = open(t, former.Addr(), "deposed")
-			if r := do(t, stale[i], ask(node.OpInspect, "")); r.Status != node.Absent {
-				t.Fatal(r.Status)
-			}
-		}
-		check.Must(t, former.Freeze())
-		leader(t, others)
-		fresh := open(t, addresses(others), "deposed")
-		for _, req := range []node.Request{ask(node.OpAcquire, "one"), ask(node.OpComplete, "")} {
-			if r := do(t, fresh, req); r.Status != node.Granted {
-				t.Fatalf("%v by the others: %v", req.Op, r.Status)
-			}
-		}
-		var all sync.WaitGroup
-		for i, req := range requests {
-			all.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-				defer cancel()
-				if r, err := stale[i].Do(ctx, req); err == nil && r.Status != answers[req.Op] {
-					t.Errorf("round %d: %v by the former leader: %v", round, req.Op, r.Status)
-				}
-			})
-		}
-		time.Sleep(200 * time.Millisecond) // they are in the socket
-		check.Must(t, former.Thaw())
-		all.Wait()
-		if r := do(t, fresh, ask(node.OpExtend, "one")); r.Status != node.Granted {
-			t.Errorf("round %d: the holder's extension: %v", round, r.Status)
-		}
-		for _, n := range append(stale, fresh) {
-			n.Close()
-		}
-	}
+	rowtest.Deposed(t, own(t, 3), leader, func(t testing.TB, members ...*servertest.Database) node.Node {
+		return open(t, addresses(members), "deposed")
+	})
 }
 
 // TestErrorsOfAClusterWithoutALeader kills two members of three.
@@ -261,9 +118,7 @@ func TestErrorsOfAClusterWithoutALeader(t *testing.T) {
 	t.Parallel()
 	members := own(t, 3)
 	n := open(t, members[0].Addr(), "job")
-	if r := do(t, n, acquire("job", "one", time.Minute)); r.Status != node.Granted {
-		t.Fatal(r.Status)
-	}
+	want(t, n, acquire("job", "one", time.Minute), node.Granted)
 	members[1].Kill()
 	members[2].Kill()
 	var err error
@@ -284,19 +139,15 @@ func TestErrorsOfUsers(t *testing.T) {
 	t.Parallel()
 	members := own(t, 1)
 	at := members[0].Addr()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
-	check.Must(t, err)
-	defer c.Close()
+	c := operator(t, at)
 	ctx := limited(t)
 	for _, role := range []string{"root", "locks", "others"} {
-		_, err = c.RoleAdd(ctx, role)
-		check.Must(t, err)
-		_, err = c.UserAdd(ctx, role, "secret")
-		check.Must(t, err)
-		_, err = c.UserGrantRole(ctx, role, role)
-		check.Must(t, err)
+		_, roleErr := c.RoleAdd(ctx, role)
+		_, userErr := c.UserAdd(ctx, role, "secret")
+		_, grantErr := c.UserGrantRole(ctx, role, role)
+		check.Must(t, errors.Join(roleErr, userErr, grantErr))
 	}
-	_, err = c.RoleGrantPermission(ctx, "locks", "locks/", clientv3.GetPrefixRangeEnd("locks/"), clientv3.PermissionType(clientv3.PermReadWrite))
+	_, err := c.RoleGrantPermission(ctx, "locks", "locks/", clientv3.GetPrefixRangeEnd("locks/"), clientv3.PermissionType(clientv3.PermReadWrite))
 	check.Must(t, err)
 	_, err = c.AuthEnable(ctx)
 	check.Must(t, err)
@@ -321,9 +172,7 @@ func TestErrorsOfUsers(t *testing.T) {
 		n.Close()
 	}
 	// The password is changed while a client is connected.
-	n, err := etcd.Open("etcd://locks:secret@"+at+"/locks", nil)
-	check.Must(t, err)
-	defer n.Close()
+	n := open(t, "locks:secret@"+at, "locks")
 	do(t, n, acquire("job", rand.Text(), time.Second))
 	root, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, Username: "root", Password: "secret", DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	check.Must(t, err)
@@ -347,36 +196,51 @@ func TestErrorsOfUsers(t *testing.T) {
 // held and waited for.
 func TestCompactionAndDefragmentationDisturbNobody(t *testing.T) {
 	t.Parallel()
-	members := own(t, 1)
-	at := members[0].Addr()
-	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
-	check.Must(t, err)
-	defer admin.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var compacted atomic.Int32
-	go func() {
-		for ctx.Err() == nil {
-			if r, err := admin.Get(ctx, "x"); err == nil {
-				if _, err := admin.Compact(ctx, r.Header.Revision, clientv3.WithCompactPhysical()); err == nil {
-					compacted.Add(1)
-				}
-				_, _ = admin.Defragment(ctx, at)
+	at, ctx := own(t, 1)[0].Addr(), limited(t)
+	admin := operator(t, at)
+	client := func() *redlatch.Client {
+		c, err := redlatch.New([]redlatch.Node{open(t, at, "compacted")}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 10 * time.Second})
+		check.Must(t, err)
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	holder, waiter := client(), client()
+	for range 5 {
+		first, err := holder.Lock(ctx, "job", nil)
+		check.Must(t, err)
+		second := make(chan *redlatch.Lease, 1)
+		go func() {
+			l, err := waiter.Lock(ctx, "job", nil)
+			if err != nil {
+				t.Error(err)
 			}
-			time.Sleep(200 * time.Millisecond)
+			second <- l
+		}()
+		<-first.Contended()
+		r, err := admin.Put(ctx, "x", "")
+		check.Must(t, err)
+		_, err = admin.Compact(ctx, r.Header.Revision, clientv3.WithCompactPhysical())
+		check.Must(t, err)
+		_, err = admin.Defragment(ctx, at)
+		check.Must(t, err)
+		check.Must(t, first.Err())
+		check.Must(t, first.Release(ctx))
+		next := <-second
+		if next == nil {
+			return
 		}
-	}()
-	observed.Contend(t, rivals(t, at, "compacted", 3), 20, func() bool { return compacted.Load() >= int32(observed.Rounds(10)) })
-	t.Logf("compacted %d times", compacted.Load())
+		if next.Token() <= first.Token() {
+			exclusion.Never(t, "token %v after %v", next.Token(), first.Token())
+		}
+		check.Must(t, next.Release(ctx))
+	}
 }
 
 // TestKeysThatWereRemovedShow removes all keys, as etcdctl del --prefix does.
 func TestKeysThatWereRemovedShow(t *testing.T) {
 	t.Parallel()
-	at, prefix := hosts(t, "one"), "removed-"+rand.Text()
-	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
-	check.Must(t, err)
-	defer admin.Close()
+	at, prefix := hosts(t, "three"), "removed-"+rand.Text()
+	admin := operator(t, at)
 	n, ctx := open(t, at, prefix), limited(t)
 	before, _, err := n.Node.Identity(ctx)
 	check.Must(t, err)
@@ -397,24 +261,17 @@ func TestKeysThatWereRemovedShow(t *testing.T) {
 func TestErrorsOfAFullDatabase(t *testing.T) {
 	t.Parallel()
 	at := own(t, 1, "--quota-backend-bytes", "1048576")[0].Addr()
-	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
-	check.Must(t, err)
-	defer admin.Close()
+	admin := operator(t, at)
 	n, ctx := open(t, at, "full"), limited(t)
-	if r := do(t, n, acquire("job", "one", time.Minute)); r.Status != node.Granted {
-		t.Fatal(r.Status)
+	want(t, n, acquire("job", "one", time.Minute), node.Granted)
+	var err error
+	for i := 0; i < 100 && err == nil; i++ {
+		_, err = admin.Put(ctx, fmt.Sprint("filler ", i), strings.Repeat("x", 100_000))
 	}
-	for i := range 100 {
-		if _, err = admin.Put(ctx, fmt.Sprint("filler ", i), strings.Repeat("x", 100_000)); err != nil {
-			break
-		}
-	}
-	if _, err = n.Do(ctx, acquire("other", "one", time.Minute)); !errors.Is(err, etcd.ErrNoSpace) || !errors.Is(err, node.ErrUnsent) {
+	if _, err := n.Do(ctx, acquire("other", "one", time.Minute)); !errors.Is(err, etcd.ErrNoSpace) || !errors.Is(err, node.ErrUnsent) {
 		t.Errorf("an acquire: %v", err)
 	}
-	if r := do(t, n, node.Request{Op: node.OpInspect, Name: "job"}); r.Status != node.Held {
-		t.Errorf("an inspection: %v", r.Status)
-	}
+	want(t, n, node.Request{Op: node.OpInspect, Name: "job"}, node.Held)
 	if found := examine(t, n); !strings.Contains(found, "danger space: the database is full") || !strings.Contains(found, "danger rights") {
 		t.Errorf("an examination finds\n%s", found)
 	}
@@ -435,11 +292,11 @@ func examine(t testing.TB, n *etcd.Node) string {
 // TestTwoPrefixesOfOneClusterAreOneServer lists a cluster twice, under two prefixes.
 func TestTwoPrefixesOfOneClusterAreOneServer(t *testing.T) {
 	t.Parallel()
-	at := hosts(t, "one")
+	at := hosts(t, "three")
 	if err := together(open(t, at, "first"), open(t, hosts(t, "other"), "first"), open(t, at, "second")); !duplicate(err) {
 		t.Errorf("two prefixes: %v", err)
 	}
-	check.Must(t, together(open(t, at, "third"), open(t, hosts(t, "other"), "third"), open(t, hosts(t, "three"), "third")))
+	check.Must(t, together(open(t, at, "third"), open(t, hosts(t, "other"), "third")))
 }
 
 // together returns the error of a client that has all nodes.
@@ -463,8 +320,8 @@ func TestExaminationFindsMembersAndTimers(t *testing.T) {
 	t.Parallel()
 	at, prefix := hosts(t, "three"), "examined/"+rand.Text()
 	n := open(t, at, prefix)
-	do(t, n, acquire("job", "one", time.Minute))
-	do(t, n, acquire("job", "two", time.Minute))
+	want(t, n, acquire("job", "one", time.Minute), node.Granted)
+	want(t, n, acquire("job", "two", time.Minute), node.Held)
 	found := examine(t, n)
 	for _, want := range []string{"fine rights", "fine members: the cluster has 3 members, of which 1 may fail", "fine timers: timers that run, for callers that were refused and left: 1\n"} {
 		if !strings.Contains(found, want) {
@@ -478,9 +335,7 @@ func TestExaminationFindsMembersAndTimers(t *testing.T) {
 func TestExaminationSaysThatNothingIsCompacted(t *testing.T) {
 	t.Parallel()
 	at := own(t, 1)[0].Addr()
-	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
-	check.Must(t, err)
-	defer admin.Close()
+	admin := operator(t, at)
 	n, ctx := open(t, at, "grown"), limited(t)
 	do(t, n, acquire("job", "one", time.Minute))
 	if found := examine(t, n); strings.Contains(found, "compact") {
@@ -509,56 +364,6 @@ func TestExaminationSaysThatNothingIsCompacted(t *testing.T) {
 	}
 }
 
-// TestMemberThatIsRemovedIsNotMissed removes the leader of three members: the others go
-// on.
-func TestMemberThatIsRemovedIsNotMissed(t *testing.T) {
-	t.Parallel()
-	members := own(t, 3)
-	at := members[leader(t, members)].Addr()
-	n, ctx := open(t, addresses(members), "job"), limited(t)
-	if r := do(t, n, acquire("job", "one", time.Minute)); r.Status != node.Granted {
-		t.Fatal(r.Status)
-	}
-	admin, err := clientv3.New(clientv3.Config{Endpoints: servertest.Hosts(members), DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
-	check.Must(t, err)
-	defer admin.Close()
-	s, err := admin.Status(ctx, at)
-	check.Must(t, err)
-	// Members that have just met are not removed, and a leader that removes itself
-	// may not answer.
-	poll.Within(t, 2*time.Minute, func() error {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		_, failed := admin.MemberRemove(ctx, s.Header.MemberId)
-		list, err := admin.MemberList(ctx)
-		if err == nil && len(list.Members) == 3 {
-			err = fmt.Errorf("it is still a member: %v", failed)
-		}
-		return err
-	})
-	alone := open(t, at, "job")
-	for range 100 {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		r, err := n.Do(ctx, node.Request{Op: node.OpExtend, Name: "job", Value: "one", TTL: time.Minute})
-		cancel()
-		if err == nil {
-			if r.Status != node.Granted {
-				t.Errorf("an extension: %v", r.Status)
-			}
-			short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			if _, err := alone.Do(short, acquire("job", "two", time.Minute)); err == nil {
-				t.Error("the member that was removed answers")
-			} else {
-				t.Log("the member that was removed alone:", err)
-			}
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Error("the others do not go on")
-}
-
 // TestStoppedFollowerDelaysOneRequest stops a follower of three, whose connection stays
 // open. One request may wait for it in vain.
 func TestStoppedFollowerDelaysOneRequest(t *testing.T) {
@@ -568,7 +373,8 @@ func TestStoppedFollowerDelaysOneRequest(t *testing.T) {
 	for i := range 9 { // each member is connected
 		do(t, n, acquire(fmt.Sprint("before ", i), "one", time.Minute))
 	}
-	check.Must(t, members[(leader(t, members)+1)%3].Freeze())
+	_, followers := leader(t, members)
+	check.Must(t, followers[0].Freeze())
 	var failed []error
 	for i := range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -647,10 +453,8 @@ func TestErrorsSayWhyNobodyAnswers(t *testing.T) {
 // TestClientOfTheProgramStaysOpen has two nodes over one client.
 func TestClientOfTheProgramStaysOpen(t *testing.T) {
 	t.Parallel()
-	at, prefix := hosts(t, "one"), "from/"+rand.Text()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://" + at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
-	check.Must(t, err)
-	defer c.Close()
+	at, prefix := hosts(t, "three"), "from/"+rand.Text()
+	c := operator(t, at)
 	first, err := etcd.From(c, &etcd.Options{Prefix: prefix})
 	check.Must(t, err)
 	second, err := etcd.From(c, &etcd.Options{Prefix: prefix + "/"})
@@ -660,9 +464,7 @@ func TestClientOfTheProgramStaysOpen(t *testing.T) {
 	}
 	do(t, first, acquire("job", "one", time.Minute))
 	check.Must(t, first.Close())
-	if r := do(t, second, acquire("job", "two", time.Minute)); r.Status != node.Held {
-		t.Errorf("the other node: %v", r.Status)
-	}
+	want(t, second, acquire("job", "two", time.Minute), node.Held)
 	if _, err := first.Do(limited(t), acquire("job", "two", time.Minute)); err == nil {
 		t.Error("a node that is closed answers")
 	}

@@ -29,13 +29,14 @@ type product struct {
 	position  string   // where a replica goes on
 	isolation string   // the variable
 	mode      string   // the most unlike the default
+	status    string   // the table of the server's counters
 	limit     func(time.Duration) string
 }
 
 var (
-	mariaDB = product{"MariaDB", servertest.MariaDB, servertest.OwnMariaDB, nil, "MASTER_USE_GTID = slave_pos", "tx_isolation", "ORACLE",
+	mariaDB = product{"MariaDB", servertest.MariaDB, servertest.OwnMariaDB, nil, "MASTER_USE_GTID = slave_pos", "tx_isolation", "ORACLE", "information_schema.global_status",
 		func(d time.Duration) string { return fmt.Sprintf("max_statement_time=%.3f", d.Seconds()) }}
-	mySQL = product{"MySQL", servertest.MySQL, servertest.OwnMySQL, []string{"--gtid-mode=ON", "--enforce-gtid-consistency=ON"}, "MASTER_AUTO_POSITION = 1", "transaction_isolation", "ANSI",
+	mySQL = product{"MySQL", servertest.MySQL, servertest.OwnMySQL, []string{"--gtid-mode=ON", "--enforce-gtid-consistency=ON"}, "MASTER_AUTO_POSITION = 1", "transaction_isolation", "ANSI", "performance_schema.global_status",
 		// It limits no statement that writes, but how long it waits.
 		func(d time.Duration) string { return fmt.Sprintf("innodb_lock_wait_timeout=%.0f", max(1, d.Seconds())) }}
 )
@@ -46,27 +47,14 @@ func onBoth(t *testing.T, f func(*testing.T, product)) {
 	}
 }
 
-func TestConformance(t *testing.T) {
-	conformance(t, servertest.MariaDB(t), servertest.OwnMariaDB, "conformance")
-}
+func TestConformance(t *testing.T) { conformance(t, mariaDB) }
 
-func TestConformanceOfMySQL(t *testing.T) {
-	conformance(t, servertest.MySQL(t), servertest.OwnMySQL, "conformance")
-}
+func TestConformanceOfMySQL(t *testing.T) { conformance(t, mySQL) }
 
-// TestConformanceWhereAnEmptyStringIsNull runs the suite under the mode of Oracle
-// that turns ” into NULL.
-func TestConformanceWhereAnEmptyStringIsNull(t *testing.T) {
-	const mode = "?sql_mode=%27ORACLE,EMPTY_STRING_IS_NULL%27"
-	conformance(t, servertest.MariaDB(t)+mode, servertest.OwnMariaDB, "empty_is_null")
-}
-
-// TestNodeIsMarkedWhereAnEmptyStringIsNull marks a node: the marker's name is
-// empty.
+// TestNodeIsMarkedWhereAnEmptyStringIsNull marks a node under the mode of Oracle that
+// turns an empty string into NULL: the marker's name is empty.
 func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
-	n, err := mysql.Open(servertest.MariaDB(t)+"?sql_mode=%27EMPTY_STRING_IS_NULL%27", &mysql.Options{Table: "marked"})
-	must(t, err)
-	defer n.Close()
+	n := openedOn(t, servertest.MariaDB(t)+"?sql_mode=%27ORACLE,EMPTY_STRING_IS_NULL%27", "marked")
 	guard := node.Guard{Membership: "0123456789abcdef", Nodes: "n", MaxTTL: time.Minute, Window: 10 * time.Second, Quarantine: time.Minute}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -75,26 +63,32 @@ func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
 	}
 	req := acquire("one")
 	req.Guard = &guard
-	if r, err := n.Do(ctx, req); err != nil || r.Status != node.Granted {
-		t.Errorf("%v, %v; want granted", r.Status, err)
-	}
+	granted(t, n, req)
+	must(t, n.List(ctx, "", func(l node.Listing) {
+		if l.Name != req.Name {
+			t.Errorf("%q is listed", l.Name)
+		}
+	}))
 }
 
 // conformance runs the suite on a server, and on one like another.
-func conformance(t *testing.T, dsn string, other func(testing.TB, ...string) *servertest.OwnDatabase, table string) {
+func conformance(t *testing.T, p product) {
+	dsn := p.shared(t)
 	open := func(t testing.TB, dsn, table string) casnode.Store {
 		n, err := mysql.Open(dsn, &mysql.Options{Table: table})
 		must(t, err)
 		return mysql.Store(n)
 	}
 	casnodetest.Run(t, casnodetest.Harness{
-		Open: func(t testing.TB) (a, b casnode.Store) { return open(t, dsn, table), open(t, dsn, table) },
+		Open: func(t testing.TB) (a, b casnode.Store) {
+			return open(t, dsn, "conformance"), open(t, dsn, "conformance")
+		},
 		Unprepared: func(t testing.TB) (a, b casnode.Store) {
 			table := "fresh_" + strings.ToLower(rand.Text())
 			return open(t, dsn, table), open(t, dsn, table)
 		},
 		Apart: func(t testing.TB) (a, b casnode.Store) {
-			return open(t, dsn, table), open(t, other(t).DSN(), table)
+			return open(t, dsn, "conformance"), open(t, p.own(t).DSN(), "conformance")
 		},
 		Sweeps: true, Stamps: true, // MySQL sends no notifications: it is no Hearer
 	})

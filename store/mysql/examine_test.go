@@ -4,21 +4,17 @@ package mysql_test
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/store/mysql"
 )
 
 func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 	dsn := servertest.MariaDB(t)
-	n, err := mysql.Open(dsn, &mysql.Options{Table: "examined"})
-	must(t, err)
-	defer n.Close()
+	n := openedOn(t, dsn, "examined")
 	durability := func() node.Finding {
 		t.Helper()
 		found, err := n.Examine(context.Background(), node.Exam{Name: "probe", Window: 10 * time.Second})
@@ -36,12 +32,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 	if f := durability(); f.Severity != node.Danger || !strings.Contains(f.Found, "innodb_flush_log_at_trx_commit is 2") {
 		t.Errorf("without waiting for the disk: %+v", f)
 	}
-	db, err := sql.Open("mysql", dsn)
-	must(t, err)
-	defer db.Close()
-	if _, err := db.Exec("ALTER TABLE examined ENGINE = Aria"); err != nil {
-		t.Fatal(err)
-	}
+	exec(t, dsn, "ALTER TABLE examined ENGINE = Aria")
 	if f := durability(); f.Severity != node.Danger || !strings.Contains(f.Found, "Aria") {
 		t.Errorf("an engine without transactions: %+v", f)
 	}
@@ -49,9 +40,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 
 func TestExaminationSaysWhereReplicationIsAsynchronous(t *testing.T) {
 	server := servertest.OwnMariaDB(t, "--log-bin=log-bin", "--server-id=1", "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1")
-	n, err := mysql.Open(server.DSN(), nil)
-	must(t, err)
-	defer n.Close()
+	n := opened(t, server.DSN())
 	replication := func(guarded bool) node.Finding {
 		t.Helper()
 		found, err := n.Examine(context.Background(), node.Exam{Name: "probe", Window: 10 * time.Second, Guarded: guarded})
@@ -70,9 +59,9 @@ func TestExaminationSaysWhereReplicationIsAsynchronous(t *testing.T) {
 	if f := replication(true); f.Severity != node.Advice || !strings.Contains(f.Do, "stop the primary") {
 		t.Errorf("asynchronous: %+v", f)
 	}
-	exec(t, server.DSN(), "SET GLOBAL rpl_semi_sync_master_enabled = ON")
+	exec(t, server.DSN(), "SET GLOBAL rpl_semi_sync_master_timeout = 100", "SET GLOBAL rpl_semi_sync_master_enabled = ON")
 	if f := replication(true); f.Severity != node.Advice {
-		t.Errorf("semi-synchronous for 10 s: %+v", f)
+		t.Errorf("semi-synchronous for 100 ms: %+v", f)
 	}
 	exec(t, server.DSN(), "SET GLOBAL rpl_semi_sync_master_timeout = 4294967295")
 	if f := replication(true); f.Severity != node.Fine {

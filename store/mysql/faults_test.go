@@ -3,12 +3,10 @@
 package mysql_test
 
 import (
-	"cmp"
 	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	_ "github.com/go-sql-driver/mysql"
 
@@ -21,16 +19,21 @@ import (
 
 var must = check.Must
 
-func TestFaults(t *testing.T) { onBoth(t, faults) }
+// TestFaults has on MySQL what is not the same as on MariaDB.
+func TestFaults(t *testing.T) {
+	t.Run("MariaDB", func(t *testing.T) { rowtest.All.Run(t, mariaDB.harness()) })
+	t.Run("MySQL", func(t *testing.T) { rowtest.Differing.Run(t, mySQL.harness()) })
+}
 
-func faults(t *testing.T, p product) {
-	rowtest.Run(t, rowtest.Harness{
+func (p product) harness() rowtest.Harness {
+	return rowtest.Harness{
 		Start: func(t testing.TB) *servertest.OwnDatabase {
 			return p.replicating(t, 1)
 		},
-		Follow: p.follow,
-		Open:   p.open,
-		Driver: "mysql",
+		Follow:  p.follow,
+		Open:    p.open,
+		Between: between,
+		Driver:  "mysql",
 
 		LockRow:     "SELECT 1 FROM redlatch_lock WHERE name = ? FOR UPDATE",
 		Waiting:     "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
@@ -38,65 +41,41 @@ func faults(t *testing.T, p product) {
 		FillDisk: []string{`CREATE TRIGGER full_disk BEFORE UPDATE ON redlatch_lock FOR EACH ROW
 			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full'`},
 		EmptyDisk: []string{`DROP TRIGGER full_disk`},
-	})
+	}
 }
 
 func (p product) open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
-	var parameters []string
+	parameters := []string{"interpolateParams=true"}
 	if s.Timeout > 0 {
 		parameters = append(parameters, p.limit(s.Timeout))
 	}
 	if s.Serializable {
 		parameters = append(parameters, p.isolation+"=%27SERIALIZABLE%27")
 	}
-	parameters = append(parameters, "interpolateParams=true")
-	db, err := sql.Open("mysql", dsn+"?"+strings.Join(parameters, "&"))
-	must(t, err)
-	t.Cleanup(func() { db.Close() })
-	if s.Pool > 0 {
-		db.SetMaxOpenConns(s.Pool)
-	}
-	n, err := mysql.From(db, &mysql.Options{Name: cmp.Or(s.Name, "test")})
-	must(t, err)
+	n, _ := over(t, dsn+"?"+strings.Join(parameters, "&"), 0)
 	return n
 }
 
-func killWaiting(t testing.TB, db *sql.DB) {
-	rows, err := db.Query(`SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`)
-	must(t, err)
-	defer rows.Close()
-	var all []int
-	for rows.Next() {
-		var id int
-		must(t, rows.Scan(&id))
-		all = append(all, id)
-	}
-	if len(all) != 1 {
-		t.Errorf("%d sessions wait, want 1", len(all))
-	}
-	for _, id := range all {
-		if _, err := db.Exec(fmt.Sprintf("KILL %d", id)); err != nil {
-			t.Error(err)
-		}
-	}
+func between(t testing.TB, server *servertest.OwnDatabase, at string, f func()) node.Node {
+	return mysql.Between(opened(t, server.Through(at)), f)
 }
 
-func (p product) follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
-	replica := p.replicating(t, 2, "--read-only=1")
-	db, err := sql.Open("mysql", replica.DSN())
-	must(t, err)
-	t.Cleanup(func() { db.Close() })
-	p.replicate(t, replica, primary)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		var n int
-		if err := db.QueryRow("SELECT COUNT(*) FROM redlatch_lock").Scan(&n); err == nil && n >= 2 { // the marker and a lock
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the replica does not follow: %v", err)
-		}
+func killWaiting(t testing.TB, db *sql.DB) {
+	const waits = `FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`
+	var id, sessions int
+	must(t, db.QueryRow(`SELECT MAX(trx_mysql_thread_id), COUNT(*) `+waits).Scan(&id, &sessions))
+	if sessions != 1 {
+		t.Errorf("%d sessions wait, want 1", sessions)
 	}
-	return replica, func() { exec(t, replica.DSN(), "STOP SLAVE", "RESET SLAVE ALL", "SET GLOBAL read_only = 0") }
+	_, err := db.Exec(fmt.Sprint("KILL ", id))
+	must(t, err)
+}
+
+func (p product) follow(t testing.TB, primary *servertest.OwnDatabase) (replica *servertest.OwnDatabase, stop, promote func()) {
+	replica = p.replicating(t, 2, "--read-only=1")
+	p.replicate(t, replica, primary)
+	stop = func() { exec(t, replica.DSN(), "STOP SLAVE") }
+	return replica, stop, func() { exec(t, replica.DSN(), "STOP SLAVE", "RESET SLAVE ALL", "SET GLOBAL read_only = 0") }
 }
 
 // replicating starts a server that others can follow.
@@ -115,9 +94,7 @@ func (p product) replicate(t testing.TB, replica, primary *servertest.OwnDatabas
 // exec executes statements, as an operator.
 func exec(t testing.TB, dsn string, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	must(t, err)
-	defer db.Close()
+	db := operator(t, dsn)
 	for _, s := range statements {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatalf("%s: %v", s, err)
@@ -125,6 +102,10 @@ func exec(t testing.TB, dsn string, statements ...string) {
 	}
 }
 
-func BenchmarkReaders(b *testing.B) {
-	rowtest.Readers(b, mariaDB.open(b, servertest.OwnMariaDB(b).DSN(), rowtest.Settings{}))
+// TestWritesWithoutARead has requests that nobody contends for.
+func TestWritesWithoutARead(t *testing.T) { onBoth(t, withoutARead) }
+
+func withoutARead(t *testing.T, p product) {
+	dsn := p.own(t).DSN()
+	rowtest.Count(t, "mysql", dsn, "SELECT variable_value FROM "+p.status+" WHERE variable_name = 'Questions'", func() node.Node { return opened(t, dsn) })
 }

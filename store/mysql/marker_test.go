@@ -3,8 +3,6 @@
 package mysql_test
 
 import (
-	"context"
-	"database/sql"
 	"testing"
 	"time"
 
@@ -18,34 +16,26 @@ func TestMarkerDoesNotChangeWhileAWriteWaits(t *testing.T) { onBoth(t, markerWai
 
 func markerWaits(t *testing.T, p product) {
 	server := p.own(t)
-	db, err := sql.Open("mysql", server.DSN())
-	must(t, err)
-	defer db.Close()
+	db := operator(t, server.DSN())
 	for _, level := range []string{"READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"} {
 		for _, exists := range []bool{false, true} {
 			exec(t, server.DSN(), "DROP TABLE IF EXISTS redlatch_lock")
 			n, _ := over(t, server.DSN()+"?"+p.isolation+"=%27"+level+"%27", 2)
-			req, ctx := acquire("one"), context.Background()
+			req := acquire("one")
 			req.Op = node.OpRelease // it makes a row
 			if !exists {
 				req.Name = "other"
 			}
-			if _, err := n.Do(ctx, req); err != nil {
-				t.Fatal(err)
-			}
-			tx, err := db.Begin()
+			_, err := n.Do(t.Context(), req)
 			must(t, err)
-			defer tx.Rollback()
 			keep := "INSERT INTO redlatch_lock SELECT 'job', 'v', state FROM redlatch_lock WHERE name = 'other'"
 			if exists {
 				keep = "SELECT 1 FROM redlatch_lock WHERE name = 'job' FOR UPDATE"
 			}
-			if _, err := tx.Exec(keep); err != nil {
-				t.Fatal(err)
-			}
+			tx := begin(t, db, keep)
 			written, marked := make(chan error, 1), make(chan error, 1)
 			go func() {
-				_, err := n.Do(ctx, acquire("two"))
+				_, err := n.Do(t.Context(), acquire("two"))
 				written <- err
 			}()
 			waiting := func(want int) bool {

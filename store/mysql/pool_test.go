@@ -4,7 +4,6 @@ package mysql_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +15,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
@@ -31,19 +31,9 @@ func rowIsKept(t *testing.T, p product) {
 	exec(t, server.DSN(), "CREATE USER plain")
 	grant(t, server.DSN(), "plain")
 	n := opened(t, strings.Replace(server.DSN(), "root@", "plain@", 1))
-	ctx := context.Background()
-	if _, err := n.Do(ctx, acquire("one")); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("mysql", server.DSN())
-	must(t, err)
-	defer db.Close()
-	tx, err := db.Begin()
-	must(t, err)
-	defer tx.Rollback()
-	if _, err := tx.Exec("SELECT 1 FROM redlatch_lock WHERE name = 'job' FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
+	granted(t, n, acquire("one"))
+	db := operator(t, server.DSN())
+	begin(t, db, "SELECT 1 FROM redlatch_lock WHERE name = 'job' FOR UPDATE")
 	sessions := func() (n int) {
 		must(t, db.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'plain'").Scan(&n))
 		return n
@@ -53,7 +43,7 @@ func rowIsKept(t *testing.T, p product) {
 		var all sync.WaitGroup
 		for range 100 {
 			all.Go(func() {
-				ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 				req := acquire("one")
 				req.Op = node.OpExtend
@@ -77,56 +67,30 @@ func rowIsKept(t *testing.T, p product) {
 	}
 }
 
-// TestReleaseWaitsForItsTurn has a request use the only connection of a pool. What a
-// turn is worth is tested in virtual time in package casnode.
+// TestReleaseWaitsForItsTurn has the only connection of a pool be in use. What a turn
+// is worth is tested in virtual time in package casnode.
 func TestReleaseWaitsForItsTurn(t *testing.T) {
-	dsn := servertest.OwnMariaDB(t).DSN()
-	n, _ := over(t, dsn, 1)
-	var both []node.Request
-	for _, name := range []string{"job", "other"} {
+	n, db := over(t, servertest.MariaDB(t), 1)
+	var releases []node.Request
+	for _, name := range []string{"turn", "next turn"} {
 		req := acquire("one")
 		req.Name = name
-		if _, err := n.Do(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
+		granted(t, n, req)
 		req.Op = node.OpRelease
-		both = append(both, req)
+		releases = append(releases, req)
 	}
-	db, err := sql.Open("mysql", dsn)
+	c, err := db.Conn(t.Context())
 	must(t, err)
-	defer db.Close()
-	tx, err := db.Begin()
-	must(t, err)
-	defer tx.Rollback()
-	if _, err := tx.Exec("SELECT 1 FROM redlatch_lock WHERE name = 'job' FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
-	defer cancel()
-	answers := make(chan error, len(both))
-	until := func(waits func() bool, what string) {
-		t.Helper()
-		for end := time.Now().Add(20 * time.Second); !waits(); time.Sleep(200 * time.Millisecond) { // innodb_trx is kept for a tenth of a second
-			if time.Now().After(end) {
-				t.Fatal(what)
-			}
-		}
-	}
-	for i, req := range both {
+	answers := make(chan error, len(releases))
+	for _, req := range releases {
 		go func() {
-			_, err := n.Do(ctx, req)
+			_, err := n.Do(t.Context(), req)
 			answers <- err
 		}()
-		until([]func() bool{
-			func() (waits bool) {
-				must(t, db.QueryRow("SELECT COUNT(*) > 0 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'").Scan(&waits))
-				return waits
-			},
-			func() bool { return n.Queued() == 1 },
-		}[i], []string{"the first does not wait for the row", "the second does not wait for its turn"}[i])
 	}
-	must(t, tx.Rollback())
-	for range both {
+	poll.Until(t, "one of them waits for its turn", func() bool { return n.Queued() == 1 })
+	must(t, c.Close())
+	for range releases {
 		if err := <-answers; err != nil {
 			t.Errorf("a release: %v", err)
 		}
@@ -203,6 +167,19 @@ func TestErrorsOfTheServerSayWhetherAWriteHadAnEffect(t *testing.T) {
 		err := mysql.Explain(fmt.Errorf("in a statement: %w", &driver.MySQLError{Number: number}))
 		if errors.Is(err, node.ErrUnsent) != unsent {
 			t.Errorf("%d had certainly no effect: %v, want %v", number, !unsent, unsent)
+		}
+	}
+}
+
+func TestCloseAfterConnectionsBrokeIsNoError(t *testing.T) {
+	server := servertest.OwnMariaDB(t)
+	proxy := servertest.NewProxy(t, server)
+	for name, cut := range map[string]func(){"closed": proxy.Cut, "reset": proxy.Reset} {
+		n := opened(t, server.Through(proxy.Addr()))
+		granted(t, n, acquire("one"))
+		cut()
+		if err := n.Close(); err != nil {
+			t.Errorf("connections are %s: Close returns %v", name, err)
 		}
 	}
 }

@@ -4,7 +4,6 @@ package mysql_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,9 +19,12 @@ import (
 )
 
 // opened returns a node with connections of its own.
-func opened(t testing.TB, dsn string) *mysql.Node {
+func opened(t testing.TB, dsn string) *mysql.Node { return openedOn(t, dsn, "") }
+
+// openedOn returns a node on a table.
+func openedOn(t testing.TB, dsn, table string) *mysql.Node {
 	t.Helper()
-	n, err := mysql.Open(dsn, &mysql.Options{Name: "test"})
+	n, err := mysql.Open(dsn, &mysql.Options{Name: "test", Table: table})
 	must(t, err)
 	t.Cleanup(func() { n.Close() })
 	return n
@@ -49,28 +51,18 @@ func withoutACommit(t *testing.T, p product) {
 		"set by the server, in a given pool": {given, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
 			req := acquire("one")
 			req.Name = name
-			_, err := c.node.Do(ctx, req)
-			if c.refused != (err != nil) || err != nil && (!errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "autocommit")) {
-				t.Errorf("it is refused %v: %v", c.refused, err)
-			}
-			if err != nil {
+			if c.refused {
+				refused(t, c.node, req, "autocommit")
 				return
 			}
-			other := req
-			other.Value, other.Token = "two", req.Token+1
-			if r, err := opened(t, server.DSN()).Do(ctx, other); err != nil || r.Status != node.Held {
-				t.Errorf("another: %v, %v; want held", r.Status, err)
-			}
+			granted(t, c.node, req)
+			heldFor(t, opened(t, server.DSN()), req)
 		})
 	}
-	db, err := sql.Open("mysql", server.DSN())
-	must(t, err)
-	defer db.Close()
 	var open int
-	if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx").Scan(&open); err != nil || open != 0 {
+	if err := operator(t, server.DSN()).QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx").Scan(&open); err != nil || open != 0 {
 		t.Errorf("%d transactions are left open, %v", open, err)
 	}
 }
@@ -107,20 +99,13 @@ func openTransactions(t *testing.T, p product) {
 			req := acquire("one")
 			req.Name = name
 			for range c.refused {
-				if r, err := c.node.Do(t.Context(), req); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "a transaction is open") {
-					t.Errorf("%v, %v; want an error about a transaction", r.Status, err)
-				}
+				refused(t, c.node, req, "a transaction is open")
 			}
 			if c.node == inConnect {
 				return // every session of it is so
 			}
-			if r, err := c.node.Do(t.Context(), req); err != nil || r.Status != node.Granted {
-				t.Errorf("%v, %v; want granted", r.Status, err)
-			}
-			req.Value, req.Token = "two", req.Token+1
-			if r, err := opened(t, server.DSN()).Do(t.Context(), req); err != nil || r.Status != node.Held {
-				t.Errorf("another: %v, %v; want held", r.Status, err)
-			}
+			granted(t, c.node, req)
+			heldFor(t, opened(t, server.DSN()), req)
 		})
 	}
 }
@@ -130,9 +115,7 @@ func grant(t testing.TB, dsn, user string) {
 	t.Helper()
 	schema, err := mysql.Schema("")
 	must(t, err)
-	db, err := sql.Open("mysql", dsn)
-	must(t, err)
-	defer db.Close()
+	db := operator(t, dsn)
 	const empty = 1065 // a comment that the other product executes
 	var refused *driver.MySQLError
 	for s := range strings.SplitSeq(strings.ReplaceAll(schema, "TO locks", "TO "+user), ";\n") {
@@ -148,17 +131,11 @@ func TestUserOfMySQLNeedsTheRightsThatAreNamed(t *testing.T) {
 	server := servertest.OwnMySQL(t)
 	exec(t, server.DSN(), "CREATE USER plain", "GRANT ALL ON test.* TO plain")
 	n := opened(t, strings.Replace(server.DSN(), "root@", "plain@", 1))
-	if r, err := n.Do(t.Context(), acquire("one")); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "grant the rights that redlatch schema mysql prints") {
-		t.Errorf("without the rights: %v, %v", r.Status, err)
-	}
+	refused(t, n, acquire("one"), "grant the rights that redlatch schema mysql prints")
 	grant(t, server.DSN(), "plain")
-	if r, err := n.Do(t.Context(), acquire("one")); err != nil || r.Status != node.Granted {
-		t.Errorf("with the rights: %v, %v", r.Status, err)
-	}
+	granted(t, n, acquire("one"))
 	exec(t, server.DSN(), "UPDATE performance_schema.setup_consumers SET enabled = 'NO' WHERE name = 'events_transactions_current'")
-	if r, err := n.Do(t.Context(), acquire("one")); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "it cannot be seen whether a transaction is open") {
-		t.Errorf("where transactions are not shown: %v, %v", r.Status, err)
-	}
+	refused(t, n, acquire("one"), "it cannot be seen whether a transaction is open")
 }
 
 // TestStatementsReadNoOtherSessions asks MySQL for the statements that it has
@@ -166,14 +143,9 @@ func TestUserOfMySQLNeedsTheRightsThatAreNamed(t *testing.T) {
 // be able to convert.
 func TestStatementsReadNoOtherSessions(t *testing.T) {
 	server := servertest.OwnMySQL(t)
-	if _, err := opened(t, server.DSN()).Do(t.Context(), acquire("one")); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("mysql", server.DSN())
-	must(t, err)
-	defer db.Close()
+	granted(t, opened(t, server.DSN()), acquire("one"))
 	var ours, theirs int
-	must(t, db.QueryRow("SELECT SUM(digest_text LIKE '%`redlatch_lock`%'), SUM(digest_text LIKE '%`processlist`%') FROM performance_schema.events_statements_summary_by_digest").Scan(&ours, &theirs))
+	must(t, operator(t, server.DSN()).QueryRow("SELECT SUM(digest_text LIKE '%`redlatch_lock`%'), SUM(digest_text LIKE '%`processlist`%') FROM performance_schema.events_statements_summary_by_digest").Scan(&ours, &theirs))
 	if ours == 0 || theirs > 0 {
 		t.Errorf("%d statements read the table, %d the list of sessions", ours, theirs)
 	}
@@ -184,19 +156,10 @@ func TestStatementsReadNoOtherSessions(t *testing.T) {
 func chained(t *testing.T, dsn string) *mysql.Node {
 	n, db := over(t, dsn, 1)
 	req := acquire("one")
-	if _, err := n.Do(t.Context(), req); err != nil {
-		t.Fatal(err)
-	}
+	granted(t, n, req)
 	_, err := db.Exec("SET completion_type = 'CHAIN', innodb_lock_wait_timeout = 1")
 	must(t, err)
-	other, err := sql.Open("mysql", dsn)
-	must(t, err)
-	defer other.Close()
-	tx, err := other.Begin()
-	must(t, err)
-	defer tx.Rollback()
-	_, err = tx.Exec("SELECT 1 FROM redlatch_lock WHERE name = 'job' FOR UPDATE")
-	must(t, err)
+	defer begin(t, operator(t, dsn), "SELECT 1 FROM redlatch_lock WHERE name = 'job' FOR UPDATE").Rollback()
 	req.Op = node.OpExtend
 	if r, err := n.Do(t.Context(), req); err == nil || !strings.Contains(err.Error(), "1205") {
 		t.Fatalf("an extension whose row is locked: %v, %v", r.Status, err)
@@ -212,22 +175,13 @@ func ownClocks(t *testing.T, p product) {
 	dsn := p.shared(t)
 	holder := acquire("one")
 	holder.Name, holder.TTL = "clock", time.Hour
-	if r, err := opened(t, dsn).Do(t.Context(), holder); err != nil || r.Status != node.Granted {
-		t.Fatal(r.Status, err)
-	}
-	second := holder
-	second.Value, second.Token = "two", holder.Token+1
+	granted(t, opened(t, dsn), holder)
 	for _, off := range []time.Duration{-2 * time.Hour, -time.Minute, time.Minute, 2 * time.Hour} {
 		set := fmt.Sprintf("%s?timestamp=%f", dsn, float64(time.Now().Add(off).UnixMicro())/1e6)
-		r, err := opened(t, set).Do(t.Context(), second)
-		if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "timestamp") {
-			t.Errorf("a session whose time is off by %v: %v, %v", off, r.Status, err)
-		}
+		refused(t, opened(t, set), holder, "timestamp")
 	}
 	for _, setting := range []string{"time_zone=%27-07:00%27", "sql_mode=%27" + p.mode + "%27"} {
-		if r, err := opened(t, dsn+"?"+setting).Do(t.Context(), second); err != nil || r.Status != node.Held {
-			t.Errorf("a session with %s: %v, %v; want held", setting, r.Status, err)
-		}
+		heldFor(t, opened(t, dsn+"?"+setting), holder)
 	}
 }
 
@@ -239,15 +193,11 @@ func comparesTheClock(t *testing.T, p product) {
 	n, db := over(t, p.shared(t), 1)
 	req := acquire("one")
 	req.Name, req.TTL = "clock of a session", time.Hour
-	if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
-		t.Fatal(r.Status, err)
-	}
+	granted(t, n, req)
 	_, err := db.Exec("SET timestamp = UNIX_TIMESTAMP(SYSDATE(6)) + 0.15")
 	must(t, err)
 	req.Op = node.OpExtend
-	if r, err := n.Do(t.Context(), req); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "timestamp") {
-		t.Errorf("an extension: %v, %v; want an error about the timestamp", r.Status, err)
-	}
+	refused(t, n, req, "timestamp")
 }
 
 // TestSessionThatConvertsNamesIsRefused has a server convert the bytes of a name:
@@ -256,7 +206,7 @@ func TestSessionThatConvertsNamesIsRefused(t *testing.T) { onBoth(t, convertsNam
 
 func convertsNames(t *testing.T, p product) {
 	dsn := p.shared(t)
-	for setting, refused := range map[string]bool{
+	for setting, converts := range map[string]bool{
 		"":                 false,
 		"SET NAMES latin1": false,
 		"SET collation_connection = latin1_swedish_ci": true,
@@ -270,20 +220,11 @@ func convertsNames(t *testing.T, p product) {
 		}
 		req := acquire("one")
 		req.Name = "müller " + setting
-		r, err := n.Do(t.Context(), req)
-		if refused && (!errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "character_set")) {
-			t.Errorf("after %q: %v, %v; want an error about the character sets", setting, r.Status, err)
+		if converts { // the session may have a transaction, too: it is not used again
+			refused(t, n, req, "character_set")
 		}
-		if refused { // it may have a transaction, too: it is not used again
-			if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
-				t.Errorf("after %q: then %v, %v; want another session", setting, r.Status, err)
-			}
-		} else {
-			req.Value, req.Token = "two", req.Token+1
-			if r, other := opened(t, dsn).Do(t.Context(), req); err != nil || other != nil || r.Status != node.Held {
-				t.Errorf("after %q: %v, then another: %v, %v; want held", setting, err, r.Status, other)
-			}
-		}
+		granted(t, n, req)
+		heldFor(t, opened(t, dsn), req)
 	}
 }
 

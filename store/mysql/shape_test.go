@@ -3,12 +3,11 @@
 package mysql_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
@@ -43,15 +42,10 @@ func otherShapes(t *testing.T, p product) {
 			continue // it has no other engine that can have this key
 		}
 		exec(t, dsn, "DROP TABLE IF EXISTS shaped", strings.Replace(schema, c.from, c.to, 1))
-		n, err := mysql.Open(dsn, &mysql.Options{Table: "shaped"})
-		must(t, err)
-		defer n.Close()
-		r, err := n.Do(context.Background(), acquire("one"))
+		n := openedOn(t, dsn, "shaped")
 		if c.says == "" {
-			if err != nil || r.Status != node.Granted {
-				t.Errorf("as it is printed: %v, %v", r.Status, err)
-			}
-		} else if err == nil || !strings.Contains(err.Error(), c.says) {
+			granted(t, n, acquire("one"))
+		} else if r, err := n.Do(t.Context(), acquire("one")); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q instead of %q: %v, %v; want %q", c.to, c.from, r.Status, err, c.says)
 		}
 	}
@@ -73,41 +67,27 @@ func temporaryTable(t *testing.T, p product) {
 		n, db := over(t, p.shared(t), 1)
 		req := acquire("one")
 		req.Name = fmt.Sprint("hidden ", used)
-		if _, err := other.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := other.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"})
+		must(t, err)
 		if used {
 			_, err := n.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"})
 			must(t, err)
 		}
-		_, err := db.Exec(strings.Replace(schema, "TABLE IF NOT EXISTS", "TEMPORARY TABLE", 1))
+		_, err = db.Exec(strings.Replace(schema, "TABLE IF NOT EXISTS", "TEMPORARY TABLE", 1))
 		must(t, err)
-		if r, err := n.Do(t.Context(), req); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "a temporary table hides") {
-			t.Errorf("the node was used before: %v; %v, %v; want an error about the temporary table", used, r.Status, err)
-		}
-		if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
-			t.Errorf("then %v, %v; want another session", r.Status, err)
-		}
-		req.Value, req.Token = "two", req.Token+1
-		if r, err := other.Do(t.Context(), req); err != nil || r.Status != node.Held {
-			t.Errorf("another: %v, %v; want held", r.Status, err)
-		}
+		refused(t, n, req, "a temporary table hides")
+		granted(t, n, req) // in another session
+		heldFor(t, other, req)
 	}
 }
 
 // TestTableThatWasDroppedIsCreatedAgain drops and empties the table under a node
 // that has used it.
-func TestTableThatWasDroppedIsCreatedAgain(t *testing.T) { onBoth(t, tableDropped) }
-
-func tableDropped(t *testing.T, p product) {
-	dsn := p.shared(t)
-	n, err := mysql.Open(dsn, &mysql.Options{Table: "dropped"})
-	must(t, err)
-	defer n.Close()
+func TestTableThatWasDroppedIsCreatedAgain(t *testing.T) {
+	dsn := servertest.MariaDB(t)
+	n := openedOn(t, dsn, "dropped")
 	for _, s := range []string{"SELECT 1", "DROP TABLE dropped", "TRUNCATE TABLE dropped", "DELETE FROM dropped"} {
 		exec(t, dsn, s)
-		if r, err := n.Do(context.Background(), acquire("one")); err != nil || r.Status != node.Granted {
-			t.Errorf("after %s: %v, %v", s, r.Status, err)
-		}
+		granted(t, n, acquire("one"))
 	}
 }

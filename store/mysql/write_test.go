@@ -3,7 +3,6 @@
 package mysql_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"strings"
@@ -21,12 +20,55 @@ func acquire(value string) node.Request {
 		Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}
 }
 
-// over returns a node over a pool of some connections.
-func over(t testing.TB, dsn string, connections int) (*mysql.Node, *sql.DB) {
+// granted checks that a request is granted.
+func granted(t testing.TB, n node.Node, req node.Request) {
+	t.Helper()
+	if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+		t.Fatalf("%v of %q by %s: %v, %v; want granted", req.Op, req.Name, req.Value, r.Status, err)
+	}
+}
+
+// heldFor checks that another caller is refused the lock of a request.
+func heldFor(t testing.TB, n node.Node, req node.Request) {
+	t.Helper()
+	req.Op, req.Value, req.Token = node.OpAcquire, "two", req.Token+1
+	if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Held {
+		t.Errorf("another acquires %q: %v, %v; want held", req.Name, r.Status, err)
+	}
+}
+
+// refused checks that a request is refused, with an error that says why.
+func refused(t testing.TB, n node.Node, req node.Request, says string) {
+	t.Helper()
+	if r, err := n.Do(t.Context(), req); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), says) {
+		t.Errorf("%v of %q: %v, %v; want an error that says %q", req.Op, req.Name, r.Status, err, says)
+	}
+}
+
+// operator returns connections to a server.
+func operator(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// begin begins a transaction with a statement, as an operator.
+func begin(t testing.TB, db *sql.DB, statement string) *sql.Tx {
+	t.Helper()
+	tx, err := db.Begin()
+	must(t, err)
+	t.Cleanup(func() { tx.Rollback() })
+	_, err = tx.Exec(statement)
+	must(t, err)
+	return tx
+}
+
+// over returns a node over a pool of some connections.
+func over(t testing.TB, dsn string, connections int) (*mysql.Node, *sql.DB) {
+	t.Helper()
+	db := operator(t, dsn)
 	db.SetMaxOpenConns(connections)
 	n, err := mysql.From(db, &mysql.Options{Name: "test"})
 	must(t, err)
@@ -65,19 +107,16 @@ func writeNeeds(t *testing.T, p product) {
 		for _, exists := range []bool{false, true} {
 			exec(t, server.DSN(), "DROP TABLE IF EXISTS redlatch_lock")
 			n, db := over(t, server.DSN(), 1) // read and write have one session
-			ctx := context.Background()
 			if exists {
 				before := acquire("before")
 				before.Op = node.OpRelease
-				if _, err := n.Do(ctx, before); err != nil {
-					t.Fatal(err)
-				}
+				_, err := n.Do(t.Context(), before)
+				must(t, err)
 			}
 			do := func(s string) {
 				t.Helper()
-				if _, err := db.Exec(s); err != nil {
-					t.Fatal(err)
-				}
+				_, err := db.Exec(s)
+				must(t, err)
 			}
 			writes := 0
 			b := mysql.Between(n, func() {
@@ -85,7 +124,7 @@ func writeNeeds(t *testing.T, p product) {
 					do(c.change)
 				}
 			})
-			r, err := b.Do(ctx, acquire("one"))
+			r, err := b.Do(t.Context(), acquire("one"))
 			do(c.undo)
 			switch {
 			case c.says == "" && (err != nil || r.Status != node.Granted || writes != 2):
@@ -96,7 +135,7 @@ func writeNeeds(t *testing.T, p product) {
 			if c.says == "" {
 				continue
 			}
-			if r, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: "job"}); err != nil || r.Status != node.Absent {
+			if r, err := n.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"}); err != nil || r.Status != node.Absent {
 				t.Errorf("%s, the row exists %v: then %v, %v", c.name, exists, r.Status, err)
 			}
 			var open int

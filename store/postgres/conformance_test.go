@@ -19,37 +19,29 @@ import (
 func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
 func TestConformance(t *testing.T) {
-	conforms(t, servertest.PostgreSQL(t), postgres.Options{Table: "conformance"})
-}
-
-func TestConformanceOfWaitersThatPoll(t *testing.T) {
-	conforms(t, servertest.PostgreSQL(t), postgres.Options{Poll: true, Table: "polled"})
-}
-
-// conforms runs the suite on a database.
-func conforms(t *testing.T, dsn string, opts postgres.Options) {
+	dsn := servertest.PostgreSQL(t)
 	open := func(t testing.TB, dsn, table string) casnode.Store {
-		opts := opts
-		opts.Table = table
-		n, err := postgres.Open(dsn, &opts)
+		n, err := postgres.Open(dsn, &postgres.Options{Table: table})
 		must(t, err)
 		return postgres.Store(n)
 	}
 	casnodetest.Run(t, casnodetest.Harness{
-		Open: func(t testing.TB) (a, b casnode.Store) { return open(t, dsn, opts.Table), open(t, dsn, opts.Table) },
+		Open: func(t testing.TB) (a, b casnode.Store) {
+			return open(t, dsn, "conformance"), open(t, dsn, "conformance")
+		},
 		Unprepared: func(t testing.TB) (a, b casnode.Store) {
 			table := "fresh_" + strings.ToLower(rand.Text())
 			return open(t, dsn, table), open(t, dsn, table)
 		},
 		Apart: func(t testing.TB) (a, b casnode.Store) {
-			return open(t, dsn, opts.Table), open(t, servertest.OwnPostgreSQL(t).DSN(), opts.Table)
+			return open(t, dsn, "conformance"), open(t, servertest.OwnPostgreSQL(t).DSN(), "conformance")
 		},
 		Sweeps: true, Hears: true, Stamps: true,
-		Options: &casnode.Options{Poll: opts.Poll},
 	})
 }
 
-// TestConformanceBehindAPooler has a node that finds out that nothing is heard.
+// TestConformanceBehindAPooler has a node that finds out that nothing is heard, so that
+// its waiters poll.
 func TestConformanceBehindAPooler(t *testing.T) {
 	dsn := servertest.PgBouncer(t)
 	open := func(t testing.TB) node.Node {

@@ -3,11 +3,9 @@
 package postgres_test
 
 import (
-	"context"
 	"database/sql"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -19,11 +17,12 @@ import (
 )
 
 func TestFaults(t *testing.T) {
-	rowtest.Run(t, rowtest.Harness{
-		Start:  servertest.OwnPostgreSQL,
-		Follow: follow,
-		Open:   open,
-		Driver: "pgx",
+	rowtest.All.Run(t, rowtest.Harness{
+		Start:   servertest.OwnPostgreSQL,
+		Follow:  follow,
+		Open:    open,
+		Between: between,
+		Driver:  "pgx",
 
 		LockRow: `SELECT 1 FROM redlatch_lock WHERE name = $1 FOR UPDATE`,
 		Waiting: `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
@@ -44,48 +43,48 @@ func TestFaults(t *testing.T) {
 }
 
 func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
-	config, err := pgxpool.ParseConfig(dsn)
-	must(t, err)
-	if s.Pool > 0 {
-		config.MaxConns = int32(s.Pool)
-	}
 	if s.Timeout > 0 {
-		config.ConnConfig.RuntimeParams["statement_timeout"] = strconv.FormatInt(s.Timeout.Milliseconds(), 10)
+		dsn += "&statement_timeout=" + strconv.FormatInt(s.Timeout.Milliseconds(), 10)
 	}
 	if s.Serializable {
-		config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
+		dsn += "&default_transaction_isolation=serializable"
 	}
-	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	return openAt(t, dsn, "")
+}
+
+// between is behind a pooler, which has found its connections broken when the client
+// goes on.
+func between(t testing.TB, _ *servertest.OwnDatabase, at string, between func()) node.Node {
+	dsn := servertest.OwnPgBouncer(t, at).DSN()
+	pool, err := pgxpool.New(t.Context(), dsn)
 	must(t, err)
 	t.Cleanup(pool.Close)
-	n, err := postgres.From(pool, &postgres.Options{Poll: true, Name: s.Name})
+	n, err := postgres.OverPaused(pool, postgres.Options{Poll: true}, func() {
+		between()
+		until(t, databaseAt(t, dsn), `SELECT true`)
+	})
 	must(t, err)
 	return n
 }
 
-// follow waits until the replica has what is there already.
-func follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
-	replica := primary.Replica()
-	db, err := sql.Open("pgx", replica.DSN())
-	must(t, err)
-	t.Cleanup(func() { db.Close() })
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		var streams bool
-		err := db.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_stat_wal_receiver WHERE status = 'streaming')`).Scan(&streams)
-		if err == nil && streams {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the replica does not follow: %v", err)
-		}
+func follow(t testing.TB, primary *servertest.OwnDatabase) (replica *servertest.OwnDatabase, stop, promote func()) {
+	replica = primary.Replica()
+	db := databaseAt(t, replica.DSN())
+	until(t, db, `SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')`)
+	stop = func() {
+		exec(t, db, `ALTER SYSTEM SET primary_conninfo = ''`, `SELECT pg_reload_conf()`)
+		until(t, db, `SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver)`)
 	}
-	return replica, func() {
-		if _, err := db.Exec(`SELECT pg_promote()`); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return replica, stop, func() { exec(t, db, `SELECT pg_promote()`) }
 }
 
-func BenchmarkReaders(b *testing.B) {
-	rowtest.Readers(b, open(b, servertest.OwnPostgreSQL(b).DSN(), rowtest.Settings{}))
+// TestWritesWithoutARead has requests that nobody contends for.
+func TestWritesWithoutARead(t *testing.T) {
+	server := servertest.OwnPostgreSQL(t)
+	dsn := server.DSN()
+	exec(t, databaseAt(t, dsn), `ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'`)
+	server.Kill()
+	server.Restart()
+	exec(t, databaseAt(t, dsn), `CREATE EXTENSION pg_stat_statements`)
+	rowtest.Count(t, "pgx", dsn, `SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements`, func() node.Node { return openAt(t, dsn, "") })
 }

@@ -3,24 +3,33 @@
 package postgres_test
 
 import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
 
 // TestConnectionThatWentSilentIsMadeAnew has something on the way forget the
-// connection that listens. That is found, and waiters are notified again.
+// connection that listens. That is found, and waiters are notified again. The table
+// has the longest name that is allowed.
 func TestConnectionThatWentSilentIsMadeAnew(t *testing.T) {
 	server := servertest.OwnPostgreSQL(t)
 	proxy := servertest.NewProxy(t, server)
 	pool, err := pgxpool.New(t.Context(), server.Through(proxy.Addr()))
 	must(t, err)
-	n, err := postgres.From(pool, nil)
+	schema, table := strings.Repeat("s", 63), strings.Repeat("t", 63)
+	exec(t, databaseAt(t, server.DSN()), "CREATE SCHEMA "+schema)
+	n, err := postgres.From(pool, &postgres.Options{Table: schema + "." + table})
 	must(t, err)
 	defer n.Close()
 	awaken(t, n)
@@ -47,4 +56,43 @@ func TestConnectionThatWentSilentIsMadeAnew(t *testing.T) {
 		}
 	}
 	awaken(t, n)
+}
+
+// awaken has a waiter be notified. On a busy machine the connection that listens
+// may miss its time limits, and notifications get lost. Then it tries again.
+func awaken(t *testing.T, n *postgres.Node) {
+	t.Helper()
+	poll.Within(t, 2*poll.Patience, func() error { return notified(t.Context(), n, rand.Text()) })
+}
+
+// notified returns nil if a release notifies the waiter for a name.
+func notified(ctx context.Context, n *postgres.Node, name string) error {
+	woken := make(chan node.Wake, 100)
+	defer n.Listen(func(w node.Wake) { woken <- w })()
+	first := node.Request{Op: node.OpAcquire, Name: name, Value: "first", TTL: time.Minute, Retention: time.Minute}
+	second := first
+	second.Value, second.Wait = "second", true
+	if r, err := n.Do(ctx, first); err != nil || r.Status != node.Granted {
+		return fmt.Errorf("the holder: %v, %v", r.Status, err)
+	}
+	for r := (node.Reply{}); !r.Wakes; time.Sleep(20 * time.Millisecond) {
+		var err error
+		if r, err = n.Do(ctx, second); err != nil || r.Status != node.Held {
+			return fmt.Errorf("the waiter: %v, %v", r.Status, err)
+		}
+	}
+	first.Op = node.OpRelease
+	if r, err := n.Do(ctx, first); err != nil || r.Status != node.Granted {
+		return fmt.Errorf("a release with a waiter: %v, %v", r.Status, err)
+	}
+	for end := time.After(20 * time.Second); ; {
+		select {
+		case w := <-woken:
+			if w.Kind == node.WakeTurn && w.Value == "second" {
+				return nil
+			}
+		case <-end:
+			return errors.New("the waiter was not notified")
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -129,27 +128,6 @@ func TestNothingIsLeftBehindOnASession(t *testing.T) {
 			if after := state(); after != before {
 				t.Errorf("before:\n%s\nafter:\n%s", before, after)
 			}
-		})
-	}
-}
-
-// TestManyRequestsShareThePoolersSessions has more requests at once than a pooler
-// has sessions.
-func TestManyRequestsShareThePoolersSessions(t *testing.T) {
-	for where, dsn := range servers {
-		t.Run(where, func(t *testing.T) {
-			n, err := postgres.Open(dsn(t)+"&pool_max_conns=8", &postgres.Options{Table: "shared_sessions"})
-			must(t, err)
-			defer n.Close()
-			var all sync.WaitGroup
-			for i := range 8 {
-				all.Go(func() {
-					for j := range 10 {
-						useAll(t, n, fmt.Sprint("job ", where, i, "/", j))
-					}
-				})
-			}
-			all.Wait()
 		})
 	}
 }

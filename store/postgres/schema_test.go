@@ -16,24 +16,13 @@ import (
 // which is first in their search path.
 func TestUsersWithSchemasOfTheirOwnShareATable(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
-	db := operator(t, dsn)
-	execute := func(all ...string) {
-		t.Helper()
-		for _, s := range all {
-			if _, err := db.Exec(s); err != nil {
-				t.Fatalf("%s: %v", s, err)
-			}
-		}
-	}
+	db := databaseAt(t, dsn)
 	acquire := func(user, table string) (node.Status, error) {
-		n, err := postgres.Open(strings.Replace(dsn, "postgres@", user+"@", 1), &postgres.Options{Poll: true, Table: table})
-		must(t, err)
-		defer n.Close()
-		r, err := n.Do(t.Context(), node.Request{Op: node.OpAcquire, Name: "job", Value: user, TTL: time.Minute})
+		r, err := openAt(t, strings.Replace(dsn, "postgres@", user+"@", 1), table).Do(t.Context(), node.Request{Op: node.OpAcquire, Name: "job", Value: user, TTL: time.Minute})
 		return r.Status, err
 	}
 	for _, user := range []string{"alice", "bob"} {
-		execute("CREATE ROLE "+user+" LOGIN", "CREATE SCHEMA "+user+" AUTHORIZATION "+user,
+		exec(t, db, "CREATE ROLE "+user+" LOGIN", "CREATE SCHEMA "+user+" AUTHORIZATION "+user,
 			"GRANT EXECUTE ON FUNCTION pg_control_system() TO "+user)
 	}
 
@@ -43,14 +32,14 @@ func TestUsersWithSchemasOfTheirOwnShareATable(t *testing.T) {
 			t.Errorf("%s, without a right to create the table: %v", user, err)
 		}
 	}
-	execute("GRANT CREATE ON SCHEMA public TO alice")
+	exec(t, db, "GRANT CREATE ON SCHEMA public TO alice")
 	if got, err := acquire("alice", "one_for_all"); err != nil || got != node.Granted {
 		t.Fatalf("alice: %v, %v", got, err)
 	}
 	if got, err := acquire("bob", "one_for_all"); err == nil || !strings.Contains(err.Error(), "grant the rights") {
 		t.Errorf("bob, without a right to alice's table: %v, %v", got, err)
 	}
-	execute("GRANT SELECT, INSERT, UPDATE ON public.one_for_all TO bob")
+	exec(t, db, "GRANT SELECT, INSERT, UPDATE ON public.one_for_all TO bob")
 	for _, table := range []string{"one_for_all", "public.one_for_all"} {
 		if got, err := acquire("bob", table); err != nil || got != node.Held {
 			t.Errorf("bob, beside alice, in %s: %v, %v; want held", table, got, err)

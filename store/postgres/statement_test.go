@@ -26,9 +26,7 @@ func TestStatementsArePreparedOnceOnASessionOfOurOwn(t *testing.T) {
 		"a proxy": {server.Through(proxy.Addr()), false},
 		"pooler":  {servertest.OwnPgBouncer(t, server.Addr()).DSN(), false},
 	} {
-		n, err := postgres.Open(c.dsn+"&pool_max_conns=1", &postgres.Options{Poll: true})
-		must(t, err)
-		defer n.Close()
+		n := openAt(t, c.dsn+"&pool_max_conns=1", "")
 		for i := range 3 { // the second name is inserted without a read
 			useAll(t, n, fmt.Sprint(name, i))
 		}
@@ -46,9 +44,7 @@ func TestStatementsArePreparedOnceOnASessionOfOurOwn(t *testing.T) {
 // TestSessionThatForgetsItsStatementsGoesOn has somebody else reset the session,
 // and alter the table.
 func TestSessionThatForgetsItsStatementsGoesOn(t *testing.T) {
-	n, err := postgres.Open(servertest.PostgreSQL(t)+"&pool_max_conns=1", &postgres.Options{Poll: true, Table: "forgotten"})
-	must(t, err)
-	defer n.Close()
+	n := openAt(t, servertest.PostgreSQL(t)+"&pool_max_conns=1", "forgotten")
 	for _, text := range []string{
 		`SELECT 1`, `ALTER TABLE forgotten ADD COLUMN more int`, `ALTER TABLE forgotten ALTER version TYPE varchar(64)`,
 		`ALTER TABLE forgotten ALTER version TYPE text`, `DROP TABLE forgotten`, `DISCARD ALL`,
@@ -66,61 +62,36 @@ func TestSessionThatForgetsItsStatementsGoesOn(t *testing.T) {
 // extension waits for it. The node of the extension has not written the row, so it
 // reads first.
 func TestTableThatIsRewrittenIsNotTakenForEmpty(t *testing.T) {
-	server := servertest.OwnPostgreSQL(t)
-	db := operatorOf(t, server)
+	dsn := servertest.PostgreSQL(t)
+	db := databaseAt(t, dsn)
+	const table = "rewritten"
 	for name, texts := range map[string][]string{
-		"a lock alone":                         {`LOCK TABLE redlatch_lock IN ACCESS EXCLUSIVE MODE`},
-		"SET UNLOGGED":                         {`ALTER TABLE redlatch_lock SET UNLOGGED`},
-		"TRUNCATE and INSERT of the same rows": {`CREATE TEMP TABLE rows AS SELECT * FROM redlatch_lock`, `TRUNCATE redlatch_lock`, `INSERT INTO redlatch_lock SELECT * FROM rows`, `DROP TABLE rows`},
+		"a lock alone": {`LOCK TABLE rewritten IN ACCESS EXCLUSIVE MODE`},
+		"SET UNLOGGED": {`ALTER TABLE rewritten SET UNLOGGED`},
+		"TRUNCATE and INSERT of the same rows": {
+			`CREATE TEMP TABLE rows AS SELECT * FROM rewritten`, `TRUNCATE rewritten`, `INSERT INTO rewritten SELECT * FROM rows`, `DROP TABLE rows`,
+		},
 	} {
-		for _, c := range []struct{ marked, repeatable bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
-			marked := c.marked
-			t.Run(fmt.Sprintf("%s, marked %v, repeatable read in a given pool %v", name, marked, c.repeatable), func(t *testing.T) {
-				_, err := db.Exec(`DROP TABLE IF EXISTS redlatch_lock`)
-				must(t, err)
-				request := func(op node.Op) node.Request {
-					req := wanted(op, "holder")
-					if !marked {
-						req.Guard = nil
-					}
-					return req
-				}
-				holder, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-				must(t, err)
-				defer holder.Close()
-				if marked {
-					mustBe(t, holder, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
-				}
-				mustBe(t, holder, request(node.OpAcquire), node.Granted)
-				n, err := postgres.Open(server.DSN()+"&pool_max_conns=1", &postgres.Options{Poll: true})
-				must(t, err)
-				defer n.Close()
-				mustBe(t, n, node.Request{Op: node.OpInspect, Name: "job"}, node.Held)
-				if c.repeatable {
-					pool, err := pgxpool.New(t.Context(), server.DSN()+"&default_transaction_isolation=repeatable%20read&pool_max_conns=1")
+		for _, repeatable := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, repeatable read in a given pool %v", name, repeatable), func(t *testing.T) {
+				exec(t, db, `DROP TABLE IF EXISTS rewritten`)
+				holder := openAt(t, dsn, table)
+				mustBe(t, holder, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
+				mustBe(t, holder, wanted(node.OpAcquire, "holder"), node.Granted)
+				n := openAt(t, dsn+"&pool_max_conns=1", table)
+				if repeatable {
+					pool, err := pgxpool.New(t.Context(), dsn+"&default_transaction_isolation=repeatable%20read&pool_max_conns=1")
 					must(t, err)
 					defer pool.Close()
-					n, err = postgres.From(pool, &postgres.Options{Poll: true})
+					n, err = postgres.From(pool, &postgres.Options{Poll: true, Table: table})
 					must(t, err)
-					mustBe(t, n, node.Request{Op: node.OpInspect, Name: "job"}, node.Held)
-				} else if postgres.Prepared(t, n) == 0 {
+				}
+				mustBe(t, n, node.Request{Op: node.OpInspect, Name: "job"}, node.Held)
+				if !repeatable && postgres.Prepared(t, n) == 0 {
 					t.Fatal("the read is not prepared: this test shows nothing")
 				}
-				tx, err := db.Begin()
-				must(t, err)
-				defer tx.Rollback()
-				for _, text := range texts {
-					_, err := tx.Exec(text)
-					must(t, err)
-				}
-				extended := make(chan node.Reply, 1)
-				go func() {
-					r, err := n.Do(t.Context(), request(node.OpExtend))
-					if err != nil {
-						t.Error(err)
-					}
-					extended <- r
-				}()
+				tx := begin(t, db, texts...)
+				extended := answer(t, n, wanted(node.OpExtend, "holder"))
 				until(t, db, blockedText)
 				must(t, tx.Commit())
 				if r := <-extended; r.Status != node.Granted {

@@ -4,8 +4,9 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"net"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,132 +18,76 @@ import (
 	"github.com/redlatch/redlatch/store/postgres"
 )
 
-// vanishing is a way to a server on which a host vanishes: it loses the end of a
-// message, and everything after it, and the server's connection stays open.
+// host is one that vanishes: it loses the end of a message, and everything after it,
+// and the server's connections stay open.
+type host struct {
+	sent     atomic.Int64 // messages
+	vanishes atomic.Int64 // in this one; 0 for never
+	gone     atomic.Bool
+}
+
+// dial connects the host.
+func (h *host) dial(t testing.TB) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if h.gone.Load() {
+			return nil, errors.New("the host has vanished")
+		}
+		var d net.Dialer
+		c, err := d.DialContext(ctx, network, address)
+		if err == nil {
+			t.Cleanup(func() { c.Close() })
+		}
+		return &vanishing{c, h}, err
+	}
+}
+
 type vanishing struct {
-	listener net.Listener
-	to       string
-
-	mu    sync.Mutex
-	sent  int // messages of the host
-	armed bool
-	after int // so many messages still pass
-	gone  bool
-	conns []net.Conn
-}
-
-func newVanishing(t *testing.T, to string) *vanishing {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	v := &vanishing{listener: l, to: to}
-	t.Cleanup(func() {
-		l.Close()
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		for _, c := range v.conns {
-			c.Close()
-		}
-	})
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			v.connect(c)
-		}
-	}()
-	return v
-}
-
-func (v *vanishing) connect(client net.Conn) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.conns = append(v.conns, client)
-	if v.gone {
-		return
-	}
-	server, err := net.Dial("tcp", v.to)
-	if err != nil {
-		client.Close()
-		return
-	}
-	v.conns = append(v.conns, server)
-	go v.copy(server, client, true)
-	go v.copy(client, server, false)
+	net.Conn
+	*host
 }
 
 // syncBytes is the length of a Sync, the end of a message of the extended protocol.
 const syncBytes = 5
 
-func (v *vanishing) copy(to, from net.Conn, requests bool) {
-	buffer := make([]byte, 1<<16)
-	for {
-		n, err := from.Read(buffer)
-		v.mu.Lock()
-		if v.gone || err != nil && v.armed {
-			v.mu.Unlock()
-			return
-		}
-		if requests {
-			v.sent++
-			if v.armed {
-				if v.after--; v.after < 0 {
-					v.gone = true
-					n -= syncBytes
-				}
-			}
-		}
-		v.mu.Unlock()
-		if n > 0 {
-			to.Write(buffer[:n])
-		}
-		if err != nil {
-			to.Close()
-			return
-		}
+func (c *vanishing) Write(message []byte) (int, error) {
+	part := message
+	if c.gone.Load() {
+		part = nil
+	} else if c.sent.Add(1) == c.vanishes.Load() {
+		c.gone.Store(true)
+		part = message[:len(message)-syncBytes]
 	}
+	_, err := c.Conn.Write(part)
+	return len(message), err
 }
 
-// vanish has the host vanish in the middle of the message after so many.
-func (v *vanishing) vanish(after int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.armed, v.after = true, after
-}
-
-func (v *vanishing) messages() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.sent
-}
-
-func (v *vanishing) vanished() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.gone
+func (c *vanishing) Close() error {
+	if c.gone.Load() {
+		return nil
+	}
+	return c.Conn.Close()
 }
 
 // TestRequestWithoutItsEndBlocksNobody has a host vanish when it has sent a write,
 // except for its last bytes. Another one gets the lock.
 func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
-	server := servertest.OwnPostgreSQL(t)
-	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
-	must(t, err)
-	defer b.Close()
+	dsn := servertest.PostgreSQL(t)
+	b := openAt(t, dsn, "vanished")
 	for name, c := range map[string]struct {
-		changed bool // another host has written the row
-		after   int  // so many messages pass
+		changed bool  // another host has written the row
+		after   int64 // it vanishes in this message
 	}{
-		"a write without a read":     {false, 0},
-		"a write after one, refused": {true, 2},
+		"a write without a read":     {false, 1},
+		"a write after one, refused": {true, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			way := newVanishing(t, server.Addr())
-			pool, err := pgxpool.New(t.Context(), server.Through(way.listener.Addr().String())+"&pool_max_conns=1")
+			var h host
+			config, err := pgxpool.ParseConfig(dsn + "&pool_max_conns=1")
 			must(t, err)
-			a, err := postgres.From(pool, &postgres.Options{Poll: true})
+			config.ConnConfig.DialFunc = h.dial(t)
+			pool, err := pgxpool.NewWithConfig(t.Context(), config)
+			must(t, err)
+			a, err := postgres.From(pool, &postgres.Options{Poll: true, Table: "vanished"})
 			must(t, err)
 			request := func(op node.Op, value string) node.Request {
 				return node.Request{Op: op, Name: name, Value: value, TTL: time.Minute, Retention: time.Hour}
@@ -153,20 +98,20 @@ func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
 			}
 			// It reads first for some time if the machine is slow.
 			poll.Until(t, "each request is one message", func() bool {
-				before := way.messages()
+				before := h.sent.Load()
 				use(a)
-				return way.messages() == before+2
+				return h.sent.Load() == before+2
 			})
 			if c.changed {
 				use(b)
 			}
-			way.vanish(c.after)
+			h.vanishes.Store(h.sent.Load() + c.after)
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
 			if r, err := a.Do(ctx, request(node.OpAcquire, "vanished")); err == nil {
 				t.Fatalf("the host that vanished: %v", r.Status)
 			}
-			if !way.vanished() {
+			if !h.gone.Load() {
 				t.Fatal("the host has not vanished")
 			}
 			ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)

@@ -3,32 +3,21 @@ package sqlite
 import (
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/nodetest"
 )
 
+// TestConformance is on a machine whose time the test controls.
 func TestConformance(t *testing.T) {
+	m := newTestTime()
 	nodetest.Run(t, nodetest.Harness{
 		Open: func(t testing.TB) (a, b node.Node) {
 			path := filepath.Join(t.TempDir(), "locks.db")
-			return mustOpen(t, path, systemTime()), mustOpen(t, path, systemTime())
+			return mustOpen(t, path, m.timekeeper()), mustOpen(t, path, m.timekeeper())
 		},
 		KeepsFences: true,
-	})
-}
-
-func TestConformanceByTheWallClock(t *testing.T) {
-	now := time.Now().Truncate(time.Microsecond)
-	k := timekeeper{wall: func() time.Time { return now }}
-	nodetest.Run(t, nodetest.Harness{
-		Open: func(t testing.TB) (a, b node.Node) {
-			path := filepath.Join(t.TempDir(), "locks.db")
-			return mustOpen(t, path, k), mustOpen(t, path, k)
-		},
-		KeepsFences: true,
-		Advance:     func(d time.Duration) { now = now.Add(d) },
+		Advance:     m.pass,
 	})
 }
 

@@ -12,66 +12,43 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch"
 )
 
-const (
-	countTTL   = time.Second
-	countTimes = 40
-)
+const countTimes = 40
 
 // count adds to a number in a file many times, in a way that is correct only
 // under a lock. It prints a row each time.
 func count(n *Node, file string) error {
+	const ttl = time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: ttl}})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
 	for i := 0; i < countTimes; {
-		req := request(node.OpAcquire, "counter", fmt.Sprintf("process %d time %d", os.Getpid(), i))
-		req.TTL, req.Wait, req.Ticket = countTTL, true, time.Now().UnixMicro()
-		granted, err := untilGranted(ctx, n, &req)
+		lease, err := c.Lock(ctx, "counter", &redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
 		if err != nil {
 			return err
 		}
 		// A process that was stalled for long does not hold the lock any more.
-		if time.Since(granted) < countTTL/2 {
-			if err := increment(file, req.Token); err != nil {
+		if lease.Remaining() > ttl/2 {
+			if err := increment(file, lease.Token()); err != nil {
 				return err
 			}
 			fmt.Println("counted")
 			i++
 		}
-		req.Op = node.OpRelease
-		if _, err := n.Do(ctx, req); err != nil {
-			return err
-		}
+		lease.Release(ctx) // it may be over
 	}
 	return nil
 }
 
-// untilGranted asks until it is granted. It returns when the granted request
-// was sent.
-func untilGranted(ctx context.Context, n *Node, req *node.Request) (time.Time, error) {
-	for {
-		sent := time.Now()
-		req.Token = max(req.Token+1, node.Token(time.Now().UnixMicro()))
-		r, err := n.Do(ctx, *req)
-		if err != nil {
-			return sent, err
-		}
-		switch r.Status {
-		case node.Granted:
-			return sent, nil
-		case node.Stale:
-			req.Token = r.Fence
-		default:
-			<-time.After(5 * time.Millisecond)
-		}
-	}
-}
-
 // increment reads and writes in two steps. The second is so small that a
 // process is killed before it or after it, never within it.
-func increment(file string, token node.Token) error {
+func increment(file string, token redlatch.Token) error {
 	was, last, err := readCount(file)
 	if err != nil {
 		return err
@@ -88,7 +65,7 @@ func increment(file string, token node.Token) error {
 	return err
 }
 
-func readCount(file string) (n int, last node.Token, err error) {
+func readCount(file string) (n int, last redlatch.Token, err error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, nil

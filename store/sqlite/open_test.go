@@ -41,7 +41,7 @@ func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
 	newer := filepath.Join(dir, "newer.db")
 	alter(t, newer, `PRAGMA user_version = 8`)
 
-	for path, want := range map[string]string{
+	for path, says := range map[string]string{
 		dir:                             "is a folder",
 		file:                            "not a database",
 		filepath.Join(file, "locks.db"): "plain",
@@ -49,15 +49,7 @@ func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
 		older:                           "has format 3 and this release knows 7: when no process uses it, remove it",
 		newer:                           "has format 8 and this release knows 7: upgrade",
 	} {
-		n, err := Open(path, nil)
-		if err == nil {
-			n.Close()
-			t.Errorf("%s was opened", path)
-			continue
-		}
-		if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q of %s: %v", want, path, err)
-		}
+		refused(t, path, says)
 	}
 }
 
@@ -75,21 +67,14 @@ func TestAFullDiskIsExplainedAndHasNoEffect(t *testing.T) {
 		t.Fatalf("with no space left: %v", err)
 	}
 	pragma(t, n, `PRAGMA max_page_count = 1000000`)
-	if r := do(t, n, request(node.OpInspect, req.Name, "")); r.Status != node.Absent {
-		t.Errorf("what failed left %v behind", r.Status)
-	}
-	if r := do(t, n, req); r.Status != node.Granted {
-		t.Errorf("with space again: %v", r.Status)
-	}
+	want(t, n, request(node.OpInspect, req.Name, ""), node.Absent)
+	want(t, n, req, node.Granted)
 }
 
 func TestAFileThatMayNotBeWrittenIsExplained(t *testing.T) {
 	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
 	pragma(t, n, `PRAGMA query_only = 1`)
-	_, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one"))
-	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "must be allowed to write") {
-		t.Errorf("with no right to write: %v", err)
-	}
+	fails(t, n, request(node.OpAcquire, "name", "one"), "must be allowed to write")
 }
 
 func TestAClosedNodeSaysSo(t *testing.T) {
@@ -97,10 +82,7 @@ func TestAClosedNodeSaysSo(t *testing.T) {
 	for range 2 {
 		must(t, n.Close())
 	}
-	_, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one"))
-	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "is closed") {
-		t.Errorf("after Close: %v", err)
-	}
+	fails(t, n, request(node.OpAcquire, "name", "one"), "is closed")
 }
 
 // alter makes a lock file and then changes it by a statement.

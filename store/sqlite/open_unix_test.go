@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/redlatch/redlatch/node"
@@ -36,9 +35,7 @@ func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
 		t.Errorf("two files are both %q", idA)
 	}
 	do(t, a, request(node.OpAcquire, "name", "one"))
-	if r := do(t, b, request(node.OpAcquire, "name", "two")); r.Status != node.Held {
-		t.Errorf("by the other path: %v", r.Status)
-	}
+	want(t, b, request(node.OpAcquire, "name", "two"), node.Held)
 }
 
 func TestTheFileIsForThisUserAlone(t *testing.T) {
@@ -60,10 +57,7 @@ func TestTheFileIsForThisUserAlone(t *testing.T) {
 
 func TestFolderThatIsMissingIsNotCreated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "mounted")
-	_, err := Open("sqlite:"+filepath.Join(dir, "locks.db"), nil)
-	if err == nil || !strings.Contains(err.Error(), "there is no folder "+dir+": create it, or correct the path") {
-		t.Errorf("got %v", err)
-	}
+	refused(t, filepath.Join(dir, "locks.db"), "there is no folder "+dir+": create it, or correct the path")
 	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something was created: %v", err)
 	}
@@ -80,10 +74,7 @@ func TestAFileThatWasReplacedIsNotUsedOn(t *testing.T) {
 		if what == "replaced" {
 			mustOpen(t, path, systemTime())
 		}
-		_, err := old.Do(context.Background(), request(node.OpExtend, "name", "one"))
-		if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "removed or replaced") {
-			t.Errorf("with the file %s: %v", what, err)
-		}
+		fails(t, old, request(node.OpExtend, "name", "one"), "removed or replaced")
 	}
 }
 
@@ -96,20 +87,9 @@ func TestAFileWithTwoNamesIsRefused(t *testing.T) {
 	do(t, n, request(node.OpAcquire, "name", "one"))
 	must(t, os.Link(path, link))
 	for _, p := range []string{path, link} {
-		second, err := Open(p, nil)
-		if err == nil {
-			second.Close()
-			t.Errorf("%s was opened", p)
-		} else if !strings.Contains(err.Error(), "hard link") {
-			t.Errorf("the error does not say why: %v", err)
-		}
+		refused(t, p, "hard link")
 	}
-	_, err := n.Do(t.Context(), request(node.OpExtend, "name", "one"))
-	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "hard link") {
-		t.Errorf("by the node that was open: %v", err)
-	}
+	fails(t, n, request(node.OpExtend, "name", "one"), "hard link")
 	must(t, os.Remove(link))
-	if r := do(t, n, request(node.OpExtend, "name", "one")); r.Status != node.Granted {
-		t.Errorf("without the link: %v", r.Status)
-	}
+	want(t, n, request(node.OpExtend, "name", "one"), node.Granted)
 }

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -38,14 +37,5 @@ func TestNoStateFolderIsExplained(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), variable) || !strings.Contains(err.Error(), "REDLATCH_STATE_DIR") {
 			t.Errorf("%s: %v, want an error that names %s", goos, err, variable)
 		}
-	}
-}
-
-func TestDefaultPathIsInTheStateFolder(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("REDLATCH_STATE_DIR", dir)
-	path, err := DefaultPath()
-	if want := filepath.Join(dir, "redlatch", "locks.db"); err != nil || path != want {
-		t.Errorf("DefaultPath is %q, %v, want %q", path, err, want)
 	}
 }

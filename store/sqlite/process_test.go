@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/check"
-	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -23,7 +22,6 @@ var must = check.Must
 // roles are what the processes of a test can do with a lock file.
 var roles = map[string]func(n *Node, arg string) error{
 	"count": count,
-	"hold":  holdAndWait,
 	"write": writeAndWait,
 }
 
@@ -112,22 +110,6 @@ func (p *process) finish() {
 	}
 }
 
-// holdAndWait acquires the lock, reports it, and waits until it is ended.
-func holdAndWait(n *Node, arg string) error {
-	ttl, err := time.ParseDuration(arg)
-	if err != nil {
-		return err
-	}
-	req := request(node.OpAcquire, "name", "other process")
-	req.TTL = ttl
-	if r, err := n.Do(context.Background(), req); err != nil || r.Status != node.Granted {
-		return fmt.Errorf("acquire: %v, %w", r.Status, err)
-	}
-	fmt.Println("held")
-	io.Copy(io.Discard, os.Stdin)
-	return nil
-}
-
 // writeAndWait stops within a transaction that has written to the name.
 func writeAndWait(n *Node, _ string) error {
 	end, err := beginWrite(n)
@@ -182,29 +164,6 @@ func TestManyProcessesCreateOneFile(t *testing.T) {
 	}
 }
 
-func TestALockOutlivesItsKilledProcessUntilItExpires(t *testing.T) {
-	stall.Retry(t, func(t testing.TB) {
-		const ttl = 2 * time.Second
-		path := filepath.Join(t.TempDir(), "locks.db")
-		p := start(t, "hold", path, ttl.String())
-		asked := time.Now()
-		p.begin()
-		p.line()
-		n := mustOpen(t, path, systemTime())
-		p.kill()
-
-		r := do(t, n, request(node.OpAcquire, "name", "we"))
-		stall.In(t, ttl, asked)
-		if r.Status != node.Held || r.Value != "other process" {
-			t.Fatalf("answered %v by %q, want held by the killed process", r.Status, r.Value)
-		}
-		<-time.After(r.Left)
-		if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
-			t.Errorf("answered %v after the time that was said to be left", r.Status)
-		}
-	})
-}
-
 func TestAProcessKilledInATransactionLeavesNoTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	n := mustOpen(t, path, systemTime())
@@ -212,9 +171,7 @@ func TestAProcessKilledInATransactionLeavesNoTrace(t *testing.T) {
 	p.begin()
 	p.line()
 	p.kill()
-	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
-		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
-	}
+	want(t, n, request(node.OpAcquire, "name", "we"), node.Granted)
 }
 
 func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
@@ -241,13 +198,9 @@ func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
 		}
 	}
 	// A reader is not blocked, and sees only what was committed.
-	if r := do(t, n, request(node.OpInspect, "name", "")); r.Status != node.Absent {
-		t.Errorf("inspect answered %v by %q", r.Status, r.Value)
-	}
+	want(t, n, request(node.OpInspect, "name", ""), node.Absent)
 	p.finish()
-	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
-		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
-	}
+	want(t, n, request(node.OpAcquire, "name", "we"), node.Granted)
 }
 
 // request returns a request with times that do not matter, and no token.
@@ -255,6 +208,34 @@ func request(op node.Op, name, value string) node.Request {
 	return node.Request{
 		Op: op, Name: name, Value: value,
 		TTL: time.Minute, Window: 10 * time.Second, Retention: time.Hour,
+	}
+}
+
+// want checks the status of a request.
+func want(t testing.TB, n *Node, req node.Request, status node.Status) {
+	t.Helper()
+	if r := do(t, n, req); r.Status != status {
+		t.Errorf("%v of %q by %q: %v (%q), want %v", req.Op, req.Name, req.Value, r.Status, r.Value, status)
+	}
+}
+
+// fails checks that a request had no effect, and that its error says why.
+func fails(t testing.TB, n *Node, req node.Request, says string) {
+	t.Helper()
+	if r, err := n.Do(context.Background(), req); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), says) {
+		t.Errorf("%v of %q: %v, %v; want an error that says %q", req.Op, req.Name, r.Status, err, says)
+	}
+}
+
+// refused checks that a file is not opened, with an error that names it and says why.
+func refused(t testing.TB, path, says string) {
+	t.Helper()
+	n, err := Open(path, nil)
+	if err == nil {
+		n.Close()
+		t.Errorf("%s was opened", path)
+	} else if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), says) {
+		t.Errorf("the error does not say %q of %s: %v", says, path, err)
 	}
 }
 

@@ -21,33 +21,19 @@ func TestAFileThatANewerReleaseChangedIsExplained(t *testing.T) {
 	}
 }
 
-// TestADamagedRowKeepsItsNameAndNoOther damages the row of a lock that is held. A
-// reboot, a sweep and other names do not depend on it, and a break replaces it.
-func TestADamagedRowKeepsItsNameAndNoOther(t *testing.T) {
+// TestRebootPassesOverADamagedRow damages the row of a lock that is held. What it does
+// to a node is tested in package casnode.
+func TestRebootPassesOverADamagedRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	m := newTestTime()
 	n := mustOpen(t, path, m.timekeeper())
 	do(t, n, withToken(request(node.OpAcquire, "name", "one"), m.token()))
 	pragma(t, n, `UPDATE lock SET state = x'6301'`)
-	sweepAll(t, n)
 	m.boot = "second boot"
 	n = mustOpen(t, path, m.timekeeper())
-	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), m.token()+1)); r.Status != node.Foreign {
-		t.Errorf("its name: %v", r.Status)
-	}
-	if r := do(t, n, withToken(request(node.OpAcquire, "other", "two"), m.token()+1)); r.Status != node.Granted {
-		t.Errorf("another name: %v", r.Status)
-	}
-	mend := withToken(request(node.OpBreak, "name", ""), m.token()+2)
-	mend.Foreign = true
-	if r := do(t, n, mend); r.Status != node.Granted {
-		t.Fatalf("a break: %v", r.Status)
-	}
-	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), m.token()+3)); r.Status != node.Held {
-		t.Errorf("after the break: %v", r.Status)
-	}
-	m.pass(mend.Retention)
-	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), m.token()+4)); r.Status != node.Granted {
-		t.Errorf("after a while: %v", r.Status)
+	for name, want := range map[string]node.Status{"name": node.Foreign, "other": node.Granted} {
+		if r := do(t, n, withToken(request(node.OpAcquire, name, "two"), m.token()+1)); r.Status != want {
+			t.Errorf("%q: %v, want %v", name, r.Status, want)
+		}
 	}
 }

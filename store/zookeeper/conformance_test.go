@@ -6,16 +6,54 @@ import (
 	"crypto/rand"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/casnode/casnodetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
+func TestMain(m *testing.M) {
+	code := servertest.Main(m)
+	if one.server != nil {
+		one.server.Stop()
+	}
+	os.Exit(code)
+}
+
+// one is the server of all tests that break none, started when one needs it.
+var one struct {
+	once   sync.Once
+	server *servertest.Database
+	err    error
+}
+
+// server returns the server that tests share.
+func server(t testing.TB) *servertest.Database {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs ZooKeeper, and -short starts no servers")
+	}
+	one.once.Do(func() {
+		var all []*servertest.Database
+		if all, one.err = servertest.NewZooKeeper(1, settings...); one.err == nil {
+			one.server = all[0]
+			one.err = one.server.Start()
+		}
+	})
+	check.Must(t, one.err)
+	return one.server
+}
+
+// fresh returns an address with a root of its own on that server.
+func fresh(t testing.TB) string {
+	t.Helper()
+	return "zookeeper://" + server(t).Addr() + "/" + rand.Text()
+}
 
 // settings are those of servers that start quickly, have short timers, and take the
 // long rows of the suite.
@@ -24,9 +62,11 @@ var settings = []string{"tickTime=500", "maxSessionTimeout=120000", "-Djute.maxb
 const shortest = time.Second // two ticks
 
 // start starts an ensemble, and returns its servers and its address, without a root.
-func start(t testing.TB, members int, more ...string) ([]*servertest.OwnDatabase, string) {
+func start(t testing.TB, members int, more ...string) (servers []*servertest.Database, address string) {
 	t.Helper()
-	servers := servertest.OwnZooKeeper(t, members, append(settings, more...)...)
+	for _, s := range servertest.OwnZooKeeper(t, members, append(settings, more...)...) {
+		servers = append(servers, s.Database)
+	}
 	return servers, "zookeeper://" + strings.Join(servertest.Hosts(servers), "+")
 }
 
@@ -40,10 +80,9 @@ func open(t testing.TB, address string) *Node {
 	return n
 }
 
-func conforms(t *testing.T, members int) {
+func TestConformance(t *testing.T) {
 	t.Parallel()
-	_, address := start(t, members)
-	_, elsewhere := start(t, 1)
+	_, address := start(t, 3)
 	casnodetest.Run(t, casnodetest.Harness{
 		Open: func(t testing.TB) (a, b casnode.Store) {
 			// Each claim has a root: the floor of one would be the fence of another.
@@ -51,7 +90,7 @@ func conforms(t *testing.T, members int) {
 			return open(t, address+root).store, open(t, address+root).store
 		},
 		Apart: func(t testing.TB) (a, b casnode.Store) {
-			return open(t, address+"/rows").store, open(t, elsewhere+"/rows").store
+			return open(t, address+"/rows").store, open(t, fresh(t)).store
 		},
 		Unprepared: func(t testing.TB) (a, b casnode.Store) {
 			root := "/" + rand.Text()
@@ -65,7 +104,3 @@ func conforms(t *testing.T, members int) {
 		Sweeps: true, Hears: true, Observed: true, Timers: true, ShortestTimer: shortest,
 	})
 }
-
-func TestConformanceOfOneServer(t *testing.T) { conforms(t, 1) }
-
-func TestConformanceOfAnEnsemble(t *testing.T) { conforms(t, 3) }

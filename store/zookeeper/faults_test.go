@@ -19,11 +19,10 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
-	"github.com/redlatch/redlatch/internal/test/observed"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/rowtest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
 )
 
 // patience is how long a test waits for what should come soon.
@@ -53,7 +52,7 @@ func want(t testing.TB, n node.Node, req node.Request, status node.Status) {
 }
 
 // leader waits until one of the servers leads the others.
-func leader(t testing.TB, servers []*servertest.OwnDatabase) (leads *servertest.OwnDatabase, others []*servertest.OwnDatabase) {
+func leader(t testing.TB, servers []*servertest.Database) (leads *servertest.Database, others []*servertest.Database) {
 	t.Helper()
 	poll.Within(t, patience, func() error {
 		leads, others = nil, nil
@@ -72,22 +71,22 @@ func leader(t testing.TB, servers []*servertest.OwnDatabase) (leads *servertest.
 	return leads, others
 }
 
-// through opens a node whose only way to a server is a proxy.
-func through(t testing.TB, server *servertest.OwnDatabase, session time.Duration) (*servertest.Proxy, *Node) {
+// through opens a node whose only way to the server is a proxy, and whose session lasts
+// for a second, and another node with the same root.
+func through(t testing.TB) (proxy *servertest.Proxy, n, other *Node) {
 	t.Helper()
-	p := servertest.NewProxy(t, server)
-	n, err := Open("zookeeper://"+p.Addr(), &Options{Session: session, Name: "zookeeper://locks"})
+	proxy = servertest.NewProxy(t, server(t))
+	address := fresh(t)
+	n, err := Open(strings.Replace(address, server(t).Addr(), proxy.Addr(), 1), &Options{Session: time.Second, Name: "zookeeper://locks"})
 	check.Must(t, err)
 	t.Cleanup(func() { n.Close() })
-	return p, n
+	return proxy, n, open(t, address)
 }
 
 // TestLockOutlivesTheSession cuts a node off for longer than its session lasts.
 func TestLockOutlivesTheSession(t *testing.T) {
 	t.Parallel()
-	servers, address := start(t, 1)
-	proxy, n := through(t, servers[0], time.Second)
-	other := open(t, address)
+	proxy, n, other := through(t)
 	want(t, n, request(node.OpAcquire, "one", time.Minute), node.Granted)
 	session := n.store.conn.SessionID()
 	proxy.Partition(true)
@@ -112,9 +111,7 @@ func TestLockOutlivesTheSession(t *testing.T) {
 // the session has expired.
 func TestWriteWhoseAnswerIsLostIsOfUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	servers, address := start(t, 1)
-	proxy, n := through(t, servers[0], time.Second)
-	other := open(t, address)
+	proxy, n, other := through(t)
 	check.Must(t, n.store.Prepare(t.Context()))
 	seen := n.store.mustRead(t, "job")
 	proxy.SwallowReplies(true)
@@ -138,68 +135,11 @@ func TestWriteWhoseAnswerIsLostIsOfUnknownOutcome(t *testing.T) {
 	})
 }
 
-// deaf is a store that calls a function before each Swap.
-type deaf struct {
-	*store
-	before func()
-}
-
-func (d deaf) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row, wakes []string) (bool, error) {
-	d.before()
-	return d.store.Swap(ctx, seen, row, wakes)
-}
-
-// TestSessionThatExpiresInMidSwapMakesNoSecondHolder has the reply to a Swap be lost, and
-// the session expire before there is another one.
-func TestSessionThatExpiresInMidSwapMakesNoSecondHolder(t *testing.T) {
-	t.Parallel()
-	servers, address := start(t, 1)
-	proxy, n := through(t, servers[0], time.Second)
-	other := open(t, address)
-	var last node.Token
-	grows := func(r node.Reply) {
-		t.Helper()
-		if r.Status != node.Granted || r.Fence <= last {
-			exclusion.Never(t, "%v, fence %d after %d", r.Status, r.Fence, last)
-		}
-		last = r.Fence
-	}
-	for range observed.Rounds(1) {
-		want(t, n, request(node.OpInspect, "", 0), node.Absent)
-		session, hears := n.store.conn.SessionID(), n.Node
-		n.Node = casnode.New(deaf{n.store, func() { proxy.SwallowReplies(true) }}, nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
-		req := request(node.OpAcquire, "one", time.Minute)
-		if r, err := n.Do(ctx, req); err == nil {
-			t.Errorf("without a reply: %v", r.Status)
-		}
-		cancel()
-		poll.Until(t, "the lock is there", func() bool { return eventually(t, other, request(node.OpInspect, "", 0)).Status == node.Held })
-		want(t, other, request(node.OpAcquire, "two", time.Minute), node.Held)
-		n.Node = hears
-		poll.Within(t, patience, func() error { // a busy server may notice late
-			proxy.Partition(true)
-			time.Sleep(2 * time.Second)
-			proxy.Partition(false)
-			eventually(t, n, request(node.OpInspect, "", 0))
-			if n.store.conn.SessionID() == session {
-				return errors.New("the session has not expired")
-			}
-			return nil
-		})
-		grows(eventually(t, n, req))
-		want(t, n, request(node.OpRelease, "one", time.Minute), node.Granted)
-		grows(eventually(t, other, request(node.OpAcquire, "two", time.Minute)))
-		want(t, other, request(node.OpRelease, "two", time.Minute), node.Granted)
-	}
-}
-
 // TestReadIsInOneSession has the session expire between two readings of a Read. The next
 // session may be on a server that lags behind what the first one has seen.
 func TestReadIsInOneSession(t *testing.T) {
 	t.Parallel()
-	servers, _ := start(t, 1)
-	proxy, n := through(t, servers[0], time.Second)
+	proxy, n, _ := through(t)
 	want(t, n, request(node.OpAcquire, "one", time.Minute), node.Granted)
 	times := 0
 	n.store.between = func() {
@@ -238,7 +178,7 @@ func TestLockOutlivesARestartOfTheServer(t *testing.T) {
 	if !errors.Is(err, ErrNoSession) || !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("without a server: %v", err)
 	}
-	servers[0].Restart()
+	check.Must(t, servers[0].Start())
 	want(t, two, request(node.OpAcquire, "two", ttl), node.Held)
 	want(t, one, request(node.OpExtend, "one", ttl), node.Granted)
 	want(t, one, request(node.OpRelease, "one", ttl), node.Granted)
@@ -261,150 +201,22 @@ func TestMemberWithoutAQuorumSaysSo(t *testing.T) {
 		}
 		return nil
 	})
-	servers[1].Restart()
+	check.Must(t, servers[1].Start())
 	want(t, n, request(node.OpExtend, "one", time.Minute), node.Granted)
 }
 
-// TestNoTwoHoldersWhileLeadersChange has clients contend while leaders are killed and
-// frozen.
-func TestNoTwoHoldersWhileLeadersChange(t *testing.T) {
+func TestDeposedLeaderGivesNoAnswerThatCounts(t *testing.T) {
 	t.Parallel()
-	servers, address := start(t, 3)
-	var sections atomic.Int64
-	var inside atomic.Pointer[redlatch.Lease]
-	var last atomic.Uint64
-	ctx, cancel := context.WithCancel(t.Context())
-	var all sync.WaitGroup
-	for range 4 {
-		c, err := redlatch.New([]redlatch.Node{open(t, address)}, &redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
+	servers, _ := start(t, 3, "syncLimit=4")
+	rowtest.Deposed(t, servers, leader, func(t testing.TB, servers ...*servertest.Database) node.Node {
+		n, err := Open("zookeeper://"+strings.Join(servertest.Hosts(servers), "+"), &Options{Session: 30 * time.Second})
 		check.Must(t, err)
-		defer c.Close()
-		all.Go(func() {
-			for ctx.Err() == nil {
-				lease, err := c.Lock(ctx, "job", &redlatch.LockOptions{TTL: 3 * time.Second})
-				if err != nil {
-					continue
-				}
-				if before := inside.Swap(lease); before != nil && before.Remaining() > 0 {
-					exclusion.Never(t, "two holders: %v are left of the first lease", before.Remaining())
-				}
-				if token := uint64(lease.Token()); last.Swap(token) >= token {
-					exclusion.Never(t, "token %d is not above the last one", token)
-				}
-				sections.Add(1)
-				inside.CompareAndSwap(lease, nil)
-				_ = lease.Release(context.Background()) // it may be lost
-			}
-		})
-	}
-	goesOn := func(after string) {
-		t.Helper()
-		before := sections.Load()
-		poll.Within(t, patience, func() error {
-			if n := sections.Load() - before; n < 5 {
-				return fmt.Errorf("%d times since %s", n, after)
-			}
-			return nil
-		})
-	}
-	goesOn("the beginning")
-	for range observed.Rounds(1) {
-		killed, _ := leader(t, servers)
-		killed.Kill()
-		goesOn("the leader was killed")
-		killed.Restart()
-		goesOn("it came back")
-		frozen, others := leader(t, servers)
-		frozen.Freeze()
-		leader(t, others)
-		goesOn("the leader was frozen")
-		frozen.Thaw()
-		goesOn("it was thawed")
-	}
-	cancel()
-	all.Wait()
-	t.Logf("%d times", sections.Load())
-}
-
-// TestExtensionByANewcomerRestartsTheCount has a client that has never seen the lock
-// extend it, after another one has observed it for most of its time.
-func TestExtensionByANewcomerRestartsTheCount(t *testing.T) {
-	t.Parallel()
-	_, address := start(t, 1)
-	observed.Newcomer(t, func() node.Node { return open(t, address) })
-}
-
-// TestWallClocksHoursApartMakeNoSecondHolder has clients in processes whose wall clocks
-// differ.
-func TestWallClocksHoursApartMakeNoSecondHolder(t *testing.T) {
-	t.Parallel()
-	_, address := start(t, 1)
-	observed.WallClocks(t, func(clock *casnode.Options) node.Node {
-		n := open(t, address)
-		n.Node = casnode.New(n.store, clock)
 		return n
 	})
 }
 
-// TestDeposedLeaderGivesNoAnswerThatCounts freezes the leader, has the others elect one
-// and grant a lock, and sends requests to the former leader, which finds them in its
-// socket when it goes on. It may answer before it knows that it was deposed.
-// REDLATCH_ROUNDS says how often.
-func TestDeposedLeaderGivesNoAnswerThatCounts(t *testing.T) {
-	t.Parallel()
-	servers, _ := start(t, 3, "syncLimit=4")
-	for round := range observed.Rounds(2) {
-		former, others := leader(t, servers)
-		name := fmt.Sprint("job ", round)
-		ask := func(op node.Op, value string) node.Request {
-			req := request(op, value, time.Minute)
-			req.Name, req.Occurrence = name, "today"
-			return req
-		}
-		// Each has a session of its own: a server answers no read of a session before
-		// the session's writes.
-		requests := []node.Request{ask(node.OpInspect, ""), ask(node.OpCheck, ""), ask(node.OpAcquire, "two"), ask(node.OpExtend, "one")}
-		var stale []*Node
-		for range requests {
-			n, err := Open("zookeeper://"+former.Addr(), &Options{Session: 30 * time.Second})
-			check.Must(t, err)
-			want(t, n, ask(node.OpInspect, ""), node.Absent)
-			stale = append(stale, n)
-		}
-		want(t, stale[0], ask(node.OpCheck, ""), node.Absent)
-		fresh, err := Open("zookeeper://"+others[0].Addr()+"+"+others[1].Addr(), nil)
-		check.Must(t, err)
-		former.Freeze()
-		leader(t, others)
-		want(t, fresh, ask(node.OpAcquire, "one"), node.Granted)
-		want(t, fresh, ask(node.OpComplete, ""), node.Granted)
-		var all sync.WaitGroup
-		for i, req := range requests {
-			all.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-				defer cancel()
-				reply, err := stale[i].Do(ctx, req)
-				right := node.Held
-				if req.Op == node.OpCheck || req.Op == node.OpExtend {
-					right = node.Granted
-				}
-				if err == nil && reply.Status != right {
-					t.Errorf("round %d: %v by the former leader: %v", round, req.Op, reply.Status)
-				}
-			})
-		}
-		time.Sleep(200 * time.Millisecond) // they are in the socket
-		former.Thaw()
-		all.Wait()
-		want(t, fresh, ask(node.OpExtend, "one"), node.Granted)
-		for _, n := range append(stale, fresh) {
-			n.Close()
-		}
-	}
-}
-
 // lagging starts an ensemble in which a follower hears from the leader late.
-func lagging(t testing.TB, late time.Duration) (leads, lags *servertest.OwnDatabase) {
+func lagging(t testing.TB, late time.Duration) (leads, lags *servertest.Database) {
 	t.Helper()
 	servers, _ := start(t, 3)
 	leads, others := leader(t, servers)
@@ -416,7 +228,7 @@ func lagging(t testing.TB, late time.Duration) (leads, lags *servertest.OwnDatab
 		return of.ReplaceAllString(text, "${1}"+link.Addr())
 	}
 	lags.Kill()
-	lags.Restart()
+	check.Must(t, lags.Start())
 	link.Set(servertest.Weather{Replies: servertest.Direction{Delay: late}})
 	return leads, lags
 }
@@ -445,8 +257,7 @@ func TestReadShowsWhatAnotherServerHasAcknowledged(t *testing.T) {
 // TestOnlyTheUserOfTheZnodesMayUseThem tries other users, and none.
 func TestOnlyTheUserOfTheZnodesMayUseThem(t *testing.T) {
 	t.Parallel()
-	servers, _ := start(t, 1)
-	at := servers[0].Addr()
+	at := server(t).Addr()
 	for _, test := range []struct {
 		user string
 		may  bool
@@ -472,7 +283,6 @@ func TestOnlyTheUserOfTheZnodesMayUseThem(t *testing.T) {
 // TestTwoRootsInOneEnsembleAreOneServer lists an ensemble twice, under two roots.
 func TestTwoRootsInOneEnsembleAreOneServer(t *testing.T) {
 	t.Parallel()
-	_, address := start(t, 1)
 	_, elsewhere := start(t, 1)
 	together := func(nodes ...redlatch.Node) error {
 		c, err := redlatch.New(nodes, &redlatch.Options{NodeTimeout: 10 * time.Second})
@@ -482,23 +292,23 @@ func TestTwoRootsInOneEnsembleAreOneServer(t *testing.T) {
 		}
 		return err
 	}
-	err := together(open(t, address+"/first"), open(t, elsewhere+"/first"), open(t, "zookeeper://locks:secret@"+strings.TrimPrefix(address, "zookeeper://")+"/second"))
+	err := together(open(t, fresh(t)), open(t, elsewhere+"/first"), open(t, strings.Replace(fresh(t), "//", "//locks:secret@", 1)))
 	if err == nil || !strings.Contains(err.Error(), "duplicate server") {
 		t.Errorf("two roots: %v", err)
 	}
-	if err := together(open(t, address+"/third"), open(t, elsewhere+"/third")); err != nil && !errors.Is(err, redlatch.ErrQuarantine) {
+	if err := together(open(t, fresh(t)), open(t, elsewhere+"/third")); err != nil && !errors.Is(err, redlatch.ErrQuarantine) {
 		t.Errorf("two ensembles: %v", err)
 	}
 }
 
 func TestRootNeedsAParent(t *testing.T) {
 	t.Parallel()
-	_, address := start(t, 1)
+	address := "zookeeper://" + server(t).Addr()
 	n := open(t, address+"/apps/locks")
 	if _, err := n.Do(t.Context(), request(node.OpAcquire, "one", time.Minute)); !errors.Is(err, ErrNoParent) {
 		t.Errorf("without a parent: %v", err)
 	}
-	conn, _, err := zk.Connect([]string{strings.TrimPrefix(address, "zookeeper://")}, 5*time.Second, zk.WithLogger(silent{}))
+	conn, _, err := zk.Connect([]string{server(t).Addr()}, 5*time.Second, zk.WithLogger(silent{}))
 	check.Must(t, err)
 	defer conn.Close()
 	_, err = conn.Create("/apps", nil, 0, zk.WorldACL(zk.PermAll))
@@ -518,59 +328,17 @@ func TestRootNeedsAParent(t *testing.T) {
 	want(t, other, request(node.OpAcquire, "three", time.Minute), node.Granted)
 }
 
-// TestCrashedHoldersLockIsFreeAtTheFirstLaterTry has a process for each try, none of
-// which stays.
-func TestCrashedHoldersLockIsFreeAtTheFirstLaterTry(t *testing.T) {
-	t.Parallel()
-	const ttl, tick = 5 * time.Second, 500 * time.Millisecond
-	_, address := start(t, 3)
-	holder := open(t, address)
-	want(t, holder, request(node.OpAcquire, "crashed", ttl), node.Granted)
-	granted := time.Now()
-	holder.Close()
-	var refused time.Time
-	var left time.Duration
-	for {
-		n := open(t, address)
-		asked := time.Now()
-		reply := eventually(t, n, request(node.OpAcquire, "next", ttl))
-		n.Close()
-		if reply.Status == node.Granted {
-			if early := ttl - time.Since(granted); early > 0 {
-				exclusion.Never(t, "granted %v before the holder's time was over", early)
-			}
-			t.Logf("granted %v after it was taken", time.Since(granted))
-			return
-		}
-		if refused.IsZero() {
-			refused, left = time.Now(), reply.Left
-			if n.Timers() != 1 {
-				t.Errorf("%d timers were left", n.Timers())
-			}
-		}
-		if over := asked.Sub(refused) - left - 2*tick; over > 0 {
-			t.Fatalf("refused %v after the time that was left at the first try, %v, and two ticks", over, left)
-		}
-		time.Sleep(300 * time.Millisecond)
-	}
-}
-
 // TestNoTimerIsLeftAboveTheLongestSession asks for more than the server grants. A timer
 // that ends early would free a lock that is held.
 func TestNoTimerIsLeftAboveTheLongestSession(t *testing.T) {
 	t.Parallel()
 	_, address := start(t, 1, "maxSessionTimeout=2000")
 	n := open(t, address)
-	want(t, n, request(node.OpAcquire, "one", 20*time.Second), node.Granted)
+	want(t, n, request(node.OpAcquire, "one", 20*time.Second), node.Granted) // timers are of a row
 	for d, may := range map[time.Duration]bool{time.Second: true, 2 * time.Second: true, 2001 * time.Millisecond: false, time.Minute: false, 10000 * time.Hour: false} {
 		if done, err := n.store.StartTimer(t.Context(), "job", "timer"+strconv.Itoa(int(d/time.Millisecond)), d); done != may || err != nil {
 			t.Errorf("a timer of %v: %v, %v", d, done, err)
 		}
-	}
-	for began := time.Now(); time.Since(began) < 6*time.Second; time.Sleep(500 * time.Millisecond) {
-		caller := open(t, address)
-		want(t, caller, request(node.OpAcquire, "two", 20*time.Second), node.Held)
-		caller.Close()
 	}
 }
 
@@ -578,7 +346,7 @@ func TestNoTimerIsLeftAboveTheLongestSession(t *testing.T) {
 // that it is for.
 func TestHandOversGoToOneInbox(t *testing.T) {
 	t.Parallel()
-	_, address := start(t, 1)
+	address := fresh(t)
 	var nodes []*Node
 	var sections atomic.Int64
 	var all sync.WaitGroup
@@ -635,22 +403,6 @@ func TestHandOversGoToOneInbox(t *testing.T) {
 	})
 }
 
-func TestOnceIsRememberedByTheEnsemble(t *testing.T) {
-	t.Parallel()
-	_, address := start(t, 3)
-	for i := range 3 {
-		n := open(t, address) // a process for each
-		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 5 * time.Second, Cluster: redlatch.Cluster{MaxTTL: 2 * time.Second}})
-		check.Must(t, err)
-		ran, err := c.Once(t.Context(), "nightly", "2026-11-17", &redlatch.LockOptions{TTL: 2 * time.Second}, func(context.Context, *redlatch.Lease) error { return nil })
-		if ran != (i == 0) || i == 0 && err != nil {
-			t.Errorf("process %d: ran %v, %v", i, ran, err)
-		}
-		check.Must(t, c.Close())
-		check.Must(t, n.Close())
-	}
-}
-
 func TestExamineReportsServersAndTimers(t *testing.T) {
 	t.Parallel()
 	servers, address := start(t, 3, "maxSessionTimeout=10000")
@@ -679,10 +431,10 @@ func TestExamineReportsServersAndTimers(t *testing.T) {
 		}
 	}
 	expect(examine(address), "fine rights", "fine servers 3 servers answer", "advice timers sessions last 10s")
-	_, alone := start(t, 1)
-	expect(examine(alone), "fine rights", "is a server of its own", "fine timers up to 2m0s")
+	alone := server(t).Addr()
+	expect(examine("zookeeper://"+alone), "fine rights", "is a server of its own", "fine timers up to 2m0s")
 	_, others := leader(t, servers)
 	others[0].Kill()
 	expect(examine(address), "warning servers "+others[0].Addr()+" does not answer")
-	expect(examine(address+"+"+strings.TrimPrefix(alone, "zookeeper://")), "danger servers the address has servers of several ensembles")
+	expect(examine(address+"+"+alone), "danger servers the address has servers of several ensembles")
 }

@@ -19,10 +19,10 @@ import (
 )
 
 // pair opens a store twice, prepared.
-func pair(t *testing.T, address string) (a, b *store) {
+func pair(t *testing.T) (a, b *store) {
 	t.Helper()
-	root := "/" + rand.Text()
-	a, b = open(t, address+root).store, open(t, address+root).store
+	address := fresh(t)
+	a, b = open(t, address).store, open(t, address).store
 	check.Must(t, a.Prepare(t.Context()))
 	check.Must(t, b.Prepare(t.Context()))
 	return a, b
@@ -51,7 +51,6 @@ func (s *store) mustSwap(t *testing.T, seen casnode.Snapshot, row casnode.Row) {
 // TestMultiChecksAllThatWasRead changes each part between the read and the swap of a
 // store, which remembers where it has read. Its multi is all that can notice.
 func TestMultiChecksAllThatWasRead(t *testing.T) {
-	_, address := start(t, 1)
 	for name, change := range map[string]func(t *testing.T, b *store){
 		"the row": func(t *testing.T, b *store) { b.mustSwap(t, b.mustRead(t, "job"), version("job", "two")) },
 		"the marker": func(t *testing.T, b *store) {
@@ -76,7 +75,7 @@ func TestMultiChecksAllThatWasRead(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b := pair(t, address)
+			a, b := pair(t)
 			a.mustSwap(t, a.mustRead(t, "job"), version("job", "one"))
 			seen, missing := a.mustRead(t, "job"), a.mustRead(t, "other")
 			change(t, b)
@@ -96,8 +95,7 @@ func TestMultiChecksAllThatWasRead(t *testing.T) {
 
 // TestMissingZnodesComeWithANewIdentity has an operator remove each of them.
 func TestMissingZnodesComeWithANewIdentity(t *testing.T) {
-	_, address := start(t, 1)
-	a, _ := pair(t, address)
+	a, _ := pair(t)
 	for _, below := range []string{markerPath, floorPath, rowsPath, wakesPath, identityPath} {
 		before := a.mustRead(t, "job").Server
 		if below == identityPath {
@@ -139,8 +137,7 @@ func TestRowsAreOnlyAsLongAsTheServerAllows(t *testing.T) {
 
 // TestDamagedZnodesAreReported has an operator write to a row by hand.
 func TestDamagedZnodesAreReported(t *testing.T) {
-	_, address := start(t, 1)
-	n := open(t, address)
+	n := open(t, fresh(t))
 	request := node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Minute, Retention: time.Hour, Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}
 	reply, err := n.Do(t.Context(), request)
 	check.Must(t, err)
@@ -156,8 +153,7 @@ func TestDamagedZnodesAreReported(t *testing.T) {
 // TestReadIsOfOneMoment changes two znodes between the readings of a Read whose answer
 // counts.
 func TestReadIsOfOneMoment(t *testing.T) {
-	_, address := start(t, 1)
-	a, b := pair(t, address)
+	a, b := pair(t)
 	for range 3 {
 		a.mustSwap(t, a.mustRead(t, "job"), version("job", "one"))
 		marker := version(casnode.MarkerName, string(casnode.Unmarked()))
@@ -185,8 +181,7 @@ func TestReadIsOfOneMoment(t *testing.T) {
 // TestTimersAreNotOlderThanTheRow leaves a timer, and has the row refer to it, between
 // the readings of a Read. A timer that is said not to run would free the lock.
 func TestTimersAreNotOlderThanTheRow(t *testing.T) {
-	_, address := start(t, 1)
-	a, b := pair(t, address)
+	a, b := pair(t)
 	for _, ctx := range []context.Context{t.Context(), (&call{probe: true}).in(t.Context())} {
 		a.mustSwap(t, a.mustRead(t, "job"), version("job", "no timer"))
 		id := rand.Text()[:12]
@@ -207,8 +202,7 @@ func TestTimersAreNotOlderThanTheRow(t *testing.T) {
 
 // TestInboxWithoutAnOwnerIsRemoved has a process end without removing its inbox.
 func TestInboxWithoutAnOwnerIsRemoved(t *testing.T) {
-	_, address := start(t, 1)
-	a, _ := pair(t, address)
+	a, _ := pair(t)
 	dead := a.root + wakesPath + "/dead"
 	for _, path := range []string{dead, dead + "/letter"} {
 		_, err := a.conn.Create(path, nil, 0, a.acl)

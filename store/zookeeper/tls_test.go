@@ -52,8 +52,7 @@ func encrypted(t *testing.T, server string) (address, ca string) {
 // TestConnectionsAreEncrypted has a server behind TLS, for the session and for timers.
 func TestConnectionsAreEncrypted(t *testing.T) {
 	t.Parallel()
-	servers, _ := start(t, 1)
-	address, ca := encrypted(t, servers[0].Addr())
+	address, ca := encrypted(t, server(t).Addr())
 	files := "?tls_server_name=locks.internal&tls_ca=" + url.QueryEscape(ca)
 	n := open(t, "zookeepers://"+address+"/locks"+files)
 	want(t, n, request(node.OpAcquire, "one", 30*time.Second), node.Granted)

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package rowtest breaks the server under a node that keeps its locks in a table,
+// Package rowtest breaks the servers under a node that keeps its locks in rows,
 // in every way that users have met, and checks what the node does.
 package rowtest
 
@@ -20,12 +20,15 @@ import (
 type Harness struct {
 	// Start starts a server.
 	Start func(t testing.TB) *servertest.OwnDatabase
-	// Follow starts a replica of it that follows asynchronously, and returns
-	// what makes it take the server's place.
-	Follow func(t testing.TB, primary *servertest.OwnDatabase) (replica *servertest.OwnDatabase, promote func())
+	// Follow starts a replica of it that follows asynchronously. stop has it get
+	// nothing more, and promote has it take the server's place.
+	Follow func(t testing.TB, primary *servertest.OwnDatabase) (replica *servertest.OwnDatabase, stop, promote func())
 	// Open returns a node on the table redlatch_lock, for an address and for
 	// settings of its sessions.
 	Open func(t testing.TB, dsn string, settings Settings) node.Node
+	// Between returns a node on a server that is reached at another address. It
+	// calls between after each read, before the write that belongs to it.
+	Between func(t testing.TB, server *servertest.OwnDatabase, at string, between func()) node.Node
 	// Driver is the name of the driver in package database/sql.
 	Driver string
 	// LockRow is a statement that keeps others from writing the row of a name
@@ -40,12 +43,8 @@ type Harness struct {
 	FillDisk, EmptyDisk []string
 }
 
-// Settings are those of a node and of its sessions.
+// Settings are those of the sessions of a node.
 type Settings struct {
-	// Name is that of the node; "" for the default.
-	Name string
-	// Pool is how many connections there are; 0 for the default.
-	Pool int
 	// Timeout is after how long the server cancels a statement; 0 for never.
 	Timeout time.Duration
 	// Serializable has every transaction be serializable.
@@ -55,22 +54,32 @@ type Settings struct {
 // patience is how long a test waits for what should come soon.
 const patience = time.Minute
 
+// Faults are the ways to break a server.
+type Faults map[string]func(*testing.T, Harness)
+
+// All are all of them.
+var All = Faults{
+	"a server that is frozen":                   frozen,
+	"a server that is killed and restarted":     restarted,
+	"a replica that lacks the last commits":     failedOver,
+	"a session that is killed in mid-statement": sessionKilled,
+	"a transaction that keeps the row":          rowKept,
+	"a statement that takes too long":           timedOut,
+	"transactions that cannot be serialized":    serialized,
+	"a disk that is full":                       diskFull,
+}
+
+// Differing are those in which MariaDB and MySQL differ: how a server is identified,
+// and how a statement is limited.
+var Differing = Faults{
+	"a replica that lacks the last commits": failedOver,
+	"a transaction that keeps the row":      rowKept,
+	"a statement that takes too long":       timedOut,
+}
+
 // Run runs the tests.
-func Run(t *testing.T, h Harness) {
-	for name, test := range map[string]func(*testing.T, Harness){
-		"a server that is frozen":                   frozen,
-		"a server that is killed and restarted":     restarted,
-		"a replica that lacks the last commits":     failedOver,
-		"a former primary that comes back":          failedBack,
-		"one of three that comes back":              heardOfFailback,
-		"a membership change that one node missed":  oneWitness,
-		"a session that is killed in mid-statement": sessionKilled,
-		"a transaction that keeps the row":          rowKept,
-		"a statement that takes too long":           timedOut,
-		"transactions that cannot be serialized":    serialized,
-		"a pool without a free connection":          poolExhausted,
-		"a disk that is full":                       diskFull,
-	} {
+func (f Faults) Run(t *testing.T, h Harness) {
+	for name, test := range f {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, h)
@@ -82,6 +91,22 @@ func Run(t *testing.T, h Harness) {
 func request(op node.Op, value string) node.Request {
 	return node.Request{Op: op, Name: "job", Value: value, TTL: time.Minute, Retention: time.Hour, Window: 10 * time.Second,
 		Token: node.Token(time.Now().UnixMicro())}
+}
+
+// listed is the marker of a membership.
+var listed = node.Guard{Membership: "list", Nodes: "one", MaxTTL: time.Minute, Window: 10 * time.Second, Quarantine: time.Minute}
+
+// mark declares a node new.
+func mark(t testing.TB, n node.Node) {
+	t.Helper()
+	want(t, n, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
+}
+
+// guarded returns a request of that membership.
+func guarded(op node.Op, value string) node.Request {
+	req := request(op, value)
+	req.Guard = &listed
+	return req
 }
 
 func do(t testing.TB, n node.Node, req node.Request) node.Reply {

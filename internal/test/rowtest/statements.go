@@ -62,15 +62,6 @@ func timedOut(t *testing.T, h Harness) {
 	h.blocked(t, Settings{Timeout: 300 * time.Millisecond}, node.OpRelease, patience, func(node.Node, *sql.DB) {})
 }
 
-// poolExhausted: the only connection waits for the row.
-func poolExhausted(t *testing.T, h Harness) {
-	h.blocked(t, Settings{Pool: 1}, node.OpExtend, 5*time.Second, func(n node.Node, _ *sql.DB) {
-		if err := within(t, n, request(node.OpInspect, ""), 200*time.Millisecond); !errors.Is(err, node.ErrUnsent) {
-			t.Errorf("without a free connection: %v, want one that is ErrUnsent", err)
-		}
-	})
-}
-
 // serialized has many contend for one name. The server refuses some of their
 // transactions; no caller sees that.
 func serialized(t *testing.T, h Harness) {

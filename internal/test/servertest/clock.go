@@ -29,14 +29,6 @@ func StartWithSettableClock(t testing.TB, off time.Duration) (*Server, *clockshi
 	return Start(t, &redisproc.Server{Env: env}), clock
 }
 
-// OwnWithClock starts a database server for one test, whose wall clock can be set.
-func OwnWithClock(t testing.TB, s *Database) (*OwnDatabase, *clockshim.Clock) {
-	t.Helper()
-	clock, env := newClock(t)
-	s.Env = env
-	return own(t, s), clock
-}
-
 // newClock returns a clock, and the environment of servers that go by it.
 func newClock(t testing.TB) (*clockshim.Clock, []string) {
 	t.Helper()

@@ -1,0 +1,44 @@
+//go:build unix
+
+package rowtest
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Count checks that a request that nobody contends for is one statement. statements is
+// a query for how many the server has executed, which nobody else uses. A node whose
+// write came late reads first for a while, so on a busy machine another node is asked.
+func Count(t *testing.T, driver, dsn, statements string, open func() node.Node) {
+	t.Helper()
+	db, err := sql.Open(driver, dsn)
+	check.Must(t, err)
+	defer db.Close()
+	executed := func() (n int) {
+		check.Must(t, db.QueryRow(statements).Scan(&n))
+		return n
+	}
+	const rounds, tries = 20, 30
+	for range tries {
+		n := open()
+		t.Cleanup(func() { n.Close() })
+		want(t, n, request(node.OpAcquire, "before"), node.Granted)
+		want(t, n, request(node.OpRelease, "before"), node.Granted)
+		before := executed()
+		for range rounds {
+			for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpRelease} {
+				want(t, n, request(op, "one"), node.Granted)
+			}
+		}
+		got := executed() - before
+		t.Logf("%d requests took %d statements", 3*rounds, got)
+		if got <= 3*rounds+rounds { // some sweep, and one counts
+			return
+		}
+	}
+	t.Errorf("with each of %d nodes it took more statements than %d", tries, 3*rounds+rounds)
+}
