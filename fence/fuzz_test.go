@@ -73,57 +73,6 @@ func FuzzTokenHeaders(f *testing.F) {
 	})
 }
 
-// sent is a RoundTripper that records its request.
-type sent struct{ request *http.Request }
-
-func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.request = r
-	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
-}
-
-// FuzzSentTokens sends tokens, and reads them as a middleware does.
-func FuzzSentTokens(f *testing.F) {
-	for _, n := range []uint64{0, 1, 1 << 52, 1<<53 - 1, 1 << 53, 1<<64 - 1} {
-		f.Add(n, uint64(0), "")
-	}
-	f.Add(uint64(1), uint64(7), "5")
-	f.Fuzz(func(t *testing.T, own, carried uint64, header string) {
-		base := &sent{}
-		transport := &Transport{Token: node.Token(own), Base: base}
-		r := httptest.NewRequest(http.MethodPut, "http://a/x", nil)
-		if carried != 0 {
-			r = r.WithContext(WithToken(r.Context(), node.Token(carried)))
-			own = carried
-		}
-		if header != "" {
-			r.Header[TokenHeader] = []string{header}
-		}
-		_, err := transport.RoundTrip(r)
-		switch {
-		case header != "":
-			if err != nil || base.request.Header.Get(TokenHeader) != header {
-				t.Errorf("the header %q was sent as %v, %v", header, base.request, err)
-			}
-		case own == 0:
-			if err != nil || base.request.Header.Get(TokenHeader) != "" {
-				t.Errorf("no token was sent as %v, %v", base.request, err)
-			}
-		case own > uint64(node.MaxToken):
-			if !errors.Is(err, node.ErrConfig) || base.request != nil {
-				t.Errorf("%d was sent: %v", own, err)
-			}
-		default:
-			check.Must(t, err)
-			if token, err := parseHeader(base.request.Header.Values(TokenHeader)); err != nil || uint64(token) != own {
-				t.Errorf("%d was sent as %q, which is %d, %v", own, base.request.Header.Values(TokenHeader), token, err)
-			}
-			if r.Header.Get(TokenHeader) != "" {
-				t.Error("the caller's request was changed")
-			}
-		}
-	})
-}
-
 // FuzzResponses has a server respond with anything.
 func FuzzResponses(f *testing.F) {
 	for _, p := range []problem{
