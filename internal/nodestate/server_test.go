@@ -238,7 +238,6 @@ func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
 			{node.OpAcquire, "one", waits, node.Granted, three},
 			{node.OpAcquire, "two", waits, node.Granted, nil},
 		}},
-
 		{"it leaves", []step{
 			{node.OpRelease, "two", passes, node.Absent, three},
 			{node.OpRelease, "two", passes, node.Absent, nil},
@@ -249,13 +248,11 @@ func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
 			{node.OpAcquire, "one", late, node.Behind, nil},
 			{node.OpRelease, "stranger", passes, node.Absent, nil},
 		}},
-
 		{"another takes the name before both ask", []step{
 			{node.OpAcquire, "early", waits, node.Granted, nil},
 			{node.OpRelease, "early", passes, node.Granted, []string{"one", "two"}},
 			{node.OpRelease, "two", passes, node.Absent, three},
 		}},
-
 		{"the head does not ask, and it is called", []step{
 			{op: timePasses},
 			// "two" becomes the head. It has been notified of its turn.
