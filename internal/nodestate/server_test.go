@@ -247,12 +247,12 @@ func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
 			{node.OpAcquire, "early", waits, node.Granted, nil},
 			{node.OpRelease, "early", passes, node.Granted, []string{"one", "two"}},
 			{node.OpRelease, "two", passes, node.Absent, three},
-		}},		{"another takes the name when it is the only one left", []step{
+		}}, {"another takes the name when it is the only one left", []step{
 			{node.OpRelease, "three", passes, node.Absent, nil},
 			{node.OpRelease, "one", passes, node.Absent, nil},
 			{node.OpAcquire, "early", waits, node.Granted, nil},
 			{node.OpRelease, "early", passes, node.Granted, two},
-		}},		{"it asks, is refused, and remains second", []step{
+		}}, {"it asks, is refused, and remains second", []step{
 			{node.OpAcquire, "two", late, node.Behind, nil},
 			{node.OpRelease, "stranger", passes, node.Absent, two},
 			{node.OpRelease, "stranger", passes, node.Absent, nil},
@@ -270,7 +270,6 @@ func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
 			{node.OpAcquire, "two", late, node.Behind, nil},
 			{node.OpRelease, "stranger", passes, node.Absent, two},
 		}},
-
 	} {
 		for what, share := range map[string]node.Share{"readers": reader, "slots": {Mode: node.Slotted, Slots: 5}} {
 			t.Run(c.what+", "+what, func(t *testing.T) {
