@@ -82,9 +82,9 @@ func TestDoctoredIndexesAreFoundOut(t *testing.T) {
 		{"a title of nothing", "guarantees.md: LockAll", "guarantees.md: LockNone", "guarantees.md has no LockNone"},
 		{"a page that is not there", "guarantees.md: LockAll", "promises.md: LockAll", "promises.md has no LockAll"},
 		{"a test that is not there", "stores/redis TestClientsWithAnotherMembershipAreRefused", "stores/redis TestClientsAreFine", "there is no test test/stores/redis TestClientsAreFine"},
-		{"a test of another package", "test/stores/fence TestPausedHolderIsRefusedByEveryStore", "fence TestPausedHolderIsRefusedByEveryStore", "there is no test fence TestPausedHolderIsRefusedByEveryStore"},
+		{"a test of another package", "test/stores/fence TestAPausedTransactionCannotOverwrite", "fence TestAPausedTransactionCannotOverwrite", "there is no test fence TestAPausedTransactionCannotOverwrite"},
 		{"a claim that is not there", `"one of many at once is granted"`, `"all of many at once are granted"`, `there is no test node/nodetest "all of many at once are granted"`},
-		{"a test in words", "\ttest/stores/fence TestPausedHolderIsRefusedByEveryStore", "\tby hand", "there is no test by hand"},
+		{"a test in words", "\ttest/stores/fence TestAPausedTransactionCannotOverwrite", "\tby hand", "there is no test by hand"},
 	} {
 		doctored := strings.Replace(index, c.before, c.after, 1)
 		if doctored == index {

@@ -1,6 +1,7 @@
 package nodestate
 
 import (
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -9,39 +10,57 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestEncodedEntriesGoOnAlike executes random requests on an entry, and on one
-// that is written and read after each of them.
-func TestEncodedEntriesGoOnAlike(t *testing.T) {
+// TestStoredEntriesGoOnAlike executes random requests on an entry, and on one that is
+// written and read after each of them. Both answer alike.
+func TestStoredEntriesGoOnAlike(t *testing.T) {
 	for seed := range uint64(200) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		now := time.UnixMicro(1_700_000_000_000_000)
-		var plain, stored Entry
-		for range 100 {
-			now = now.Add(time.Duration(r.IntN(200_000)) * time.Microsecond)
-			req := node.Request{
-				Op: node.Op(1 + r.IntN(int(node.OpAdopt))), Value: string(rune('a' + r.IntN(5))), TTL: time.Duration(1+r.IntN(1000)) * time.Millisecond,
-				Token: node.Token(now.UnixMicro() + int64(r.IntN(1000))), Window: time.Second, Retention: time.Second,
-				Wait: r.IntN(2) == 0, Ticket: now.UnixMicro() - int64(r.IntN(1000)), Occurrence: string(rune('0' + r.IntN(3))),
-				Share: []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 3}}[r.IntN(3)],
-			}
-			if req.Op == node.OpMark {
-				continue
-			}
-			if req.Op == node.OpAdopt {
-				req.Adopt = &node.Adoption{Begun: plain.Records.Begun, Whole: r.IntN(2) == 0, Since: now.Add(-time.Minute),
-					Records: []node.Record{{Occurrence: req.Occurrence, Left: time.Duration(r.IntN(2000)) * time.Millisecond}}}
-			}
-			want, wakes := plain.apply(now, req, true, origin{})
-			got, sameWakes := stored.apply(now, req, true, origin{})
-			if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(sameWakes, wakes) {
-				t.Fatalf("seed %d: %v of %q: %+v, want %+v", seed, req.Op, req.Value, got, want)
-			}
-			b := stored.AppendTo(nil)
+		goOnAlike(t, seed, node.OpAdopt, func(e Entry, _ time.Time) (Entry, error) {
+			b := e.AppendTo(nil)
 			again, err := DecodeEntry(b)
-			if err != nil || string(again.AppendTo(nil)) != string(b) {
-				t.Fatalf("seed %d: %v", seed, err)
+			if err == nil && string(again.AppendTo(nil)) != string(b) {
+				err = errors.New("it is written in another way")
 			}
-			stored = again
+			return again, err
+		})
+	}
+}
+
+// goOnAlike executes random requests, of the operations up to the last one, on an entry
+// and on one that goes through store after each of them.
+func goOnAlike(t *testing.T, seed uint64, last node.Op, store func(e Entry, now time.Time) (Entry, error)) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	now := time.UnixMicro(1_700_000_000_000_000).UTC()
+	var plain, stored Entry
+	for range 100 {
+		now = now.Add(time.Duration(r.IntN(200_000)) * time.Microsecond)
+		req := node.Request{
+			Op: node.Op(1 + r.IntN(int(last))), Value: string(rune('a' + r.IntN(5))), TTL: time.Duration(1+r.IntN(1000)) * time.Millisecond,
+			Token: node.Token(now.UnixMicro() + int64(r.IntN(1000))), Window: time.Second, Retention: time.Second,
+			NoRepair: time.Duration(r.IntN(2)) * time.Second, Keep: time.Duration(r.IntN(2)) * 300 * time.Millisecond,
+			Wait: r.IntN(2) == 0, Ticket: now.UnixMicro() - int64(r.IntN(1000)), Occurrence: string(rune('0' + r.IntN(3))),
+			Share: []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 3}}[r.IntN(3)],
+		}
+		if req.Op == node.OpMark {
+			continue
+		}
+		if req.Op == node.OpAdopt {
+			req.Adopt = &node.Adoption{Begun: plain.Records.Begun, Whole: r.IntN(2) == 0, Since: now.Add(-time.Minute),
+				Records: []node.Record{{Occurrence: req.Occurrence, Left: time.Duration(r.IntN(2000)) * time.Millisecond}}}
+		}
+		want, wakes := plain.apply(now, req, true, origin{})
+		got, sameWakes := stored.apply(now, req, true, origin{})
+		for _, r := range []*node.Reply{&want, &got} {
+			if m := r.Memory; m != nil {
+				m.Begun, m.Since = m.Begun.UTC(), m.Since.UTC()
+			}
+		}
+		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(sameWakes, wakes) {
+			t.Fatalf("seed %d: %v of %q: %+v, want %+v", seed, req.Op, req.Value, got, want)
+		}
+		var err error
+		if stored, err = store(stored, now); err != nil {
+			t.Fatalf("seed %d: %v of %q: %v", seed, req.Op, req.Value, err)
 		}
 	}
 }

@@ -202,34 +202,3 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 		}
 	}
 }
-
-func TestAServerThatRestartsOrIsFlushedIsMarkedByNobody(t *testing.T) {
-	now := time.Now()
-	guard := &node.Guard{Membership: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute}
-	for _, c := range []struct {
-		what   string
-		forget func(s *Server)
-		want   string
-		kept   bool
-	}{
-		{"flushed", func(s *Server) { s.Flush() }, node.ReasonUnmarked, false},
-		{"restarted empty", func(s *Server) { s.Restart(false, "2") }, node.ReasonUnmarked, false},
-		{"restarted with its data", func(s *Server) { s.Restart(true, "2") }, node.ReasonRemark, true},
-	} {
-		s := Server{ID: "1"}
-		s.Apply(now, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: guard})
-		req := request(node.OpAcquire, "name", "one")
-		req.Guard = guard
-		if r, _ := s.Apply(now, req); r.Status != node.Granted {
-			t.Fatalf("%v", r.Status)
-		}
-		c.forget(&s)
-		if kept := s.Look(now, "name").Reply.Status == node.Held; kept != c.kept {
-			t.Errorf("%s: the lock is held: %v", c.what, kept)
-		}
-		req.Name = "another"
-		if r, _ := s.Apply(now, req); r.Status != node.Quarantined || r.Value != c.want {
-			t.Errorf("%s: %v %q, want a quarantine for %q", c.what, r.Status, r.Value, c.want)
-		}
-	}
-}

@@ -1,66 +1,34 @@
 package nodestate
 
 import (
-	"math/rand/v2"
-	"reflect"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestObservedEntriesGoOnAlike executes random requests on an entry, and on one that is
-// written with stamps and read after each of them, by an observer that sees each write
-// at once. Both answer alike. A time keeps its stamp for as long as it is the same, and
-// has a new one when it is set.
+// TestObservedEntriesGoOnAlike writes the entry with stamps, for an observer that sees
+// each write at once. A time keeps its stamp for as long as it is the same, and has a new
+// one when it is set.
 func TestObservedEntriesGoOnAlike(t *testing.T) {
 	kept, renewed := 0, 0
 	for seed := range uint64(200) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		now := time.UnixMicro(1_700_000_000_000_000).UTC()
-		var plain, stored Entry
 		ends := map[uint64]time.Time{}
-		last := uint64(0)
-		for range 100 {
-			now = now.Add(time.Duration(r.IntN(200_000)) * time.Microsecond)
-			req := node.Request{
-				Op: node.Op(1 + r.IntN(int(node.OpRecords))), Value: string(rune('a' + r.IntN(5))), TTL: time.Duration(1+r.IntN(1000)) * time.Millisecond,
-				Token: node.Token(now.UnixMicro() + int64(r.IntN(1000))), Window: time.Second, Retention: time.Second,
-				NoRepair: time.Duration(r.IntN(2)) * time.Second, Keep: time.Duration(r.IntN(2)) * 300 * time.Millisecond,
-				Wait: r.IntN(2) == 0, Ticket: now.UnixMicro() - int64(r.IntN(1000)), Occurrence: string(rune('0' + r.IntN(3))),
-				Share: []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 3}}[r.IntN(3)],
-			}
-			if req.Op == node.OpMark {
-				continue
-			}
-			want, wakes := plain.apply(now, req, true, origin{})
-			got, sameWakes := stored.apply(now, req, true, origin{})
-			for _, r := range []*node.Reply{&want, &got} {
-				if m := r.Memory; m != nil {
-					m.Begun, m.Since = m.Begun.UTC(), m.Since.UTC()
-				}
-			}
-			if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(sameWakes, wakes) {
-				t.Fatalf("seed %d: %v of %q: %+v, want %+v", seed, req.Op, req.Value, got, want)
-			}
-			b := stored.AppendSeen(nil, &Sight{Now: now, New: func(at time.Time) uint64 {
-				last++
-				ends[last] = at
+		goOnAlike(t, seed, node.OpRecords, func(e Entry, now time.Time) (again Entry, err error) {
+			b := e.AppendSeen(nil, &Sight{Now: now, New: func(at time.Time) uint64 {
 				renewed++
-				return last
+				ends[uint64(renewed)] = at
+				return uint64(renewed)
 			}})
-			stored = Entry{}
-			err := stored.DecodeSeen(b, &Sight{Now: now, Left: func(s Stamp, left time.Duration) time.Duration {
+			err = again.DecodeSeen(b, &Sight{Now: now, Left: func(s Stamp, left time.Duration) time.Duration {
 				if end, known := ends[s.Number]; !known || !end.Equal(now.Add(left)) {
-					t.Fatalf("seed %d: %v: the time with stamp %d is %v, and was set to %v", seed, req.Op, s.Number, now.Add(left), end)
+					t.Fatalf("seed %d: the time with stamp %d is %v, and was set to %v", seed, s.Number, now.Add(left), end)
 				}
 				kept++
 				return left
 			}})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-		}
+			return again, err
+		})
 	}
 	if kept < 2*renewed || renewed < 10_000 {
 		t.Errorf("%d times were read, %d were set: this shows too little", kept, renewed)

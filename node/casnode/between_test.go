@@ -1,7 +1,6 @@
 package casnode
 
 import (
-	"maps"
 	"testing"
 	"time"
 
@@ -56,27 +55,6 @@ func TestWriteNeedsTheMarkerAndTheServerThatWereRead(t *testing.T) {
 				t.Errorf("%s, a row before %v: %v, %v; want quarantined", c.name, used, r.Status, err)
 			}
 		}
-	}
-}
-
-// TestVersionsOfTwoLineagesDiffer has a primary and the replica that takes its
-// place write the same row, the same number of times.
-func TestVersionsOfTwoLineagesDiffer(t *testing.T) {
-	now := time.Now()
-	primary := newTable(func() time.Time { return now })
-	write := func(s *table, value string) {
-		if _, err := New(s, nil).Do(t.Context(), acquire(value, node.Token(now.UnixMicro()))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(primary, "one")
-	now = now.Add(time.Hour)
-	replica := newTable(primary.clock)
-	maps.Copy(replica.rows, primary.rows)
-	write(primary, "two")
-	write(replica, "three")
-	if v := primary.rows["job"].Version; v == replica.rows["job"].Version {
-		t.Errorf("both have version %q", v)
 	}
 }
 

@@ -31,22 +31,6 @@ func (w *world) expect(want node.Status, r node.Reply) {
 	}
 }
 
-// TestExtensionWithEqualBytesRestartsTheCount has a process that has never seen the
-// lock extend it for as long as it was taken for, while another one has observed it
-// for most of its time.
-func TestExtensionWithEqualBytesRestartsTheCount(t *testing.T) {
-	w := calm(t, false)
-	a, b, c := w.start(), w.start(), w.start()
-	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", time.Second))
-	w.expect(node.Held, w.ask(b, node.OpInspect, "", 0))
-	w.now += 700 * time.Millisecond
-	w.expect(node.Granted, w.ask(c, node.OpExtend, "one", time.Second))
-	w.now += 600 * time.Millisecond
-	w.expect(node.Held, w.ask(b, node.OpAcquire, "two", time.Second))
-	w.now += 1100 * time.Millisecond // from when b saw it
-	w.expect(node.Granted, w.ask(b, node.OpAcquire, "two", time.Second))
-}
-
 // TestWallClocksDecideNothing has processes that began at different times, so that
 // their clocks show times that are far apart.
 func TestWallClocksDecideNothing(t *testing.T) {
@@ -109,27 +93,6 @@ func TestCallersThatDoNotStayGetALockOfACrashedHolder(t *testing.T) {
 	}
 }
 
-// TestWaitersThatLeaveGetALockOfACrashedHolder has each wait for a while, and leave.
-func TestWaitersThatLeaveGetALockOfACrashedHolder(t *testing.T) {
-	const ttl = 30 * time.Second
-	w := calm(t, true)
-	w.expect(node.Granted, w.ask(w.start(), node.OpAcquire, "crashed", ttl))
-	for i := range 100 {
-		p, value := w.start(), fmt.Sprint("try ", i)
-		r := w.do(p, node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: ttl, Wait: true, Ticket: int64(i + 1)})
-		if r.Status == node.Granted {
-			if w.now < ttl || w.now > ttl+12*time.Second {
-				t.Errorf("it took %v", w.now)
-			}
-			return
-		}
-		w.now += 2 * time.Second
-		w.ask(p, node.OpRelease, value, 0)
-		w.now += 8 * time.Second
-	}
-	t.Errorf("nobody got it in %v", w.now)
-}
-
 // TestCrashedWaitersOfACrashedHolderDelayNobodyWhoDoesNotStay has waiters crash with the
 // holder. Callers that do not stay get the lock at the first try 3 s after the time that
 // was left; if they try rarely, and several waiters crashed, at the one after that.
@@ -155,43 +118,26 @@ func TestCrashedWaitersOfACrashedHolderDelayNobodyWhoDoesNotStay(t *testing.T) {
 	}
 }
 
-// TestPlaceOfAWaiterThatCrashedIsLost has the head of the queue crash, and callers that
-// do not stay.
-func TestPlaceOfAWaiterThatCrashedIsLost(t *testing.T) {
-	w := calm(t, true)
-	a := w.start()
-	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", time.Minute))
-	w.expect(node.Held, w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "job", Value: "crashed", TTL: time.Minute, Wait: true, Ticket: 1}))
-	w.expect(node.Granted, w.ask(a, node.OpRelease, "one", 0))
-	for w.now < 5*time.Minute {
-		if w.ask(w.start(), node.OpAcquire, fmt.Sprint("try at ", w.now), time.Minute).Status == node.Granted {
-			if w.now < node.TurnLease {
-				t.Errorf("the place was lost after %v", w.now)
-			}
-			return
-		}
-		w.now += 5 * time.Second
+// marked returns a world with a node in quarantine, and what asks for a lock there.
+func marked(t *testing.T, timed bool) (w *world, stays *proc, ask func(p *proc, name string) node.Status) {
+	guard := node.Guard{Membership: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Second, Quarantine: time.Minute}
+	w = calm(t, timed)
+	stays = w.start()
+	w.expect(node.Quarantined, w.do(stays, node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: &guard}))
+	return w, stays, func(p *proc, name string) node.Status {
+		return w.do(p, node.Request{Op: node.OpAcquire, Name: name, Value: "one", TTL: time.Second, Guard: &guard}).Status
 	}
-	t.Errorf("nobody got it in %v", w.now)
 }
 
-// TestQuarantineEndsWhereNobodyStays has a node be marked, and callers that do not stay.
+// TestQuarantineEndsWhereNobodyStays has callers that do not stay.
 func TestQuarantineEndsWhereNobodyStays(t *testing.T) {
-	guard := node.Guard{Membership: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Second, Quarantine: time.Minute}
-	w := calm(t, true)
-	if r := w.do(w.start(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: &guard}); r.Status != node.Quarantined {
-		t.Fatal(r.Status)
-	}
-	for {
-		r := w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Second, Guard: &guard})
-		if r.Status == node.Granted {
-			break
-		}
+	w, _, ask := marked(t, true)
+	for ask(w.start(), "job") != node.Granted {
 		if w.now += 5 * time.Second; w.now > 5*time.Minute {
 			t.Fatalf("quarantined after %v", w.now)
 		}
 	}
-	if w.now < guard.Quarantine*99/100 {
+	if w.now < 59*time.Second {
 		t.Errorf("the quarantine ended after %v", w.now)
 	}
 }
@@ -199,15 +145,7 @@ func TestQuarantineEndsWhereNobodyStays(t *testing.T) {
 // TestQuarantineThatOneHasObservedIsOverForAll has a process that stays. Those that come
 // later need not count anew, though the store has no timers.
 func TestQuarantineThatOneHasObservedIsOverForAll(t *testing.T) {
-	guard := node.Guard{Membership: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Second, Quarantine: time.Minute}
-	w := calm(t, false)
-	p := w.start()
-	ask := func(p *proc, name string) node.Status {
-		return w.do(p, node.Request{Op: node.OpAcquire, Name: name, Value: "one", TTL: time.Second, Guard: &guard}).Status
-	}
-	if r := w.do(p, node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: &guard}); r.Status != node.Quarantined {
-		t.Fatal(r.Status)
-	}
+	w, p, ask := marked(t, false)
 	if w.now += 30 * time.Second; ask(w.start(), "a") != node.Quarantined || ask(p, "a") != node.Quarantined {
 		t.Fatal("half of the quarantine is enough")
 	}
@@ -219,22 +157,22 @@ func TestQuarantineThatOneHasObservedIsOverForAll(t *testing.T) {
 	}
 }
 
-// TestTimerCountsOnlyForItsStamp has a lock be extended after a timer was left for it.
-func TestTimerCountsOnlyForItsStamp(t *testing.T) {
+// TestTimerIsDroppedAfterTheWriteThatSetsItsTimeAnew has others ask while an extension
+// is between its read and its write, and after it.
+func TestTimerIsDroppedAfterTheWriteThatSetsItsTimeAnew(t *testing.T) {
 	w := calm(t, true)
 	a := w.start()
 	w.expect(node.Granted, w.ask(a, node.OpAcquire, "one", 10*time.Second))
-	w.expect(node.Held, w.ask(w.start(), node.OpAcquire, "two", 10*time.Second))
+	others := func() { w.expect(node.Held, w.ask(w.start(), node.OpAcquire, "two", 10*time.Second)) }
+	others()
 	if n := w.shelf.Running(); n != 1 {
 		t.Fatalf("%d timers run", n)
 	}
 	w.now += 5 * time.Second
+	a.between = others
 	w.expect(node.Granted, w.ask(a, node.OpExtend, "one", 10*time.Second))
-	if n := w.shelf.Running(); n != 0 {
-		t.Errorf("%d timers run after an extension", n)
-	}
 	w.now += 7 * time.Second // the timer would have run out
-	w.expect(node.Held, w.ask(w.start(), node.OpAcquire, "two", 10*time.Second))
+	others()
 }
 
 // TestOneTimerIsLeftForATime counts timers: the second caller finds the first one's.

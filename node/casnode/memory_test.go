@@ -101,39 +101,6 @@ func TestRequestThatNobodyContendsForIsOneStatement(t *testing.T) {
 	})
 }
 
-// TestRowCountsFromItsWrite has a write come later than it was sent, and later than
-// what the node remembers.
-func TestRowCountsFromItsWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStampTable()
-		n := New(s, nil)
-		pair(t, n, "job")
-		req := acquire("one", node.Token(time.Now().UnixMicro()))
-		for range 3 {
-			for _, req.Op = range []node.Op{node.OpAcquire, node.OpExtend} {
-				time.Sleep(5 * time.Second)
-				req.Token = node.Token(time.Now().UnixMicro())
-				var written time.Time
-				s.late = func() {
-					time.Sleep(Span / 2)
-					written = s.clock()
-				}
-				grant(t, n, req)
-				l, err := n.Look(t.Context(), "job")
-				if err != nil || len(l.Holders) != 1 {
-					t.Fatal(l, err)
-				}
-				if until := written.Add(req.TTL); !l.Holders[0].Until.Equal(until) {
-					t.Errorf("after %v the row expires %v before its holder believes so", req.Op, until.Sub(l.Holders[0].Until))
-				}
-			}
-		}
-		if s.reads-s.guesses > 1 { // Look is a read
-			t.Errorf("%d reads, %d writes without one", s.reads, s.guesses)
-		}
-	})
-}
-
 // TestRowIsHeldForLongerThanItsWriterRemembers has a write come late. The node that
 // sent it does not know by how much, and must not let another have the lock before
 // it has expired in the store.

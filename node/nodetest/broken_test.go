@@ -11,35 +11,30 @@ import (
 // A breakage answers in place of a node, mostly by sending it another request.
 type breakage func(n *broken, ctx context.Context, req node.Request) (node.Reply, error)
 
-// A garbling replaces a notification by others.
-type garbling func(w node.Wake) []node.Wake
+// A misreading lists in place of a node.
+type misreading func(n *broken, prefix string, found func(node.Listing))
 
 // broken is a node in memory that is broken on purpose.
 type broken struct {
 	*memory.Node
 	do   breakage
-	read misreading
-	tell garbling
+	list misreading
 
-	mu    sync.Mutex        // held during do
-	notes map[string]string // what a breakage has to remember
-	count int
-	asked []node.Request
-	shut  bool
-
-	listening func(node.Wake)
+	mu   sync.Mutex // held during do
+	shut bool
 }
 
-func (n *broken) Listen(f func(node.Wake)) (stop func()) {
-	n.listening = f
-	if n.tell == nil {
-		return n.Node.Listen(f)
+func (n *broken) List(ctx context.Context, prefix string, found func(node.Listing)) error {
+	if n.list == nil {
+		return n.Node.List(ctx, prefix, found)
 	}
-	return n.Node.Listen(func(w node.Wake) {
-		for _, w := range n.tell(w) {
-			f(w)
-		}
-	})
+	n.list(n, prefix, found)
+	return nil
+}
+
+// listed lists as a healthy node does.
+func (n *broken) listed(prefix string, found func(node.Listing)) {
+	n.Node.List(context.Background(), prefix, found)
 }
 
 func (n *broken) Do(ctx context.Context, req node.Request) (node.Reply, error) {
@@ -77,17 +72,6 @@ func rewrite(change func(req *node.Request)) breakage {
 	return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 		change(&req)
 		return n.Node.Do(ctx, req)
-	}
-}
-
-// misreport breaks a node by changing its replies.
-func misreport(change func(req node.Request, reply *node.Reply)) breakage {
-	return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-		reply, err := n.Node.Do(ctx, req)
-		if err == nil {
-			change(req, &reply)
-		}
-		return reply, err
 	}
 }
 

@@ -25,7 +25,7 @@ func slowly(t *testing.T, each time.Duration, m mutant, only []string) (failed, 
 			continue
 		}
 		healthy := memory.New(&memory.Options{Clock: clock})
-		n := &broken{Node: healthy, read: m.read, tell: m.tell, notes: map[string]string{}}
+		n := &broken{Node: healthy, list: m.list}
 		n.do = func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 			now = now.Add(each)
 			if m.do == nil {
@@ -69,7 +69,7 @@ func TestSlowMachineIsNotTakenForABrokenNode(t *testing.T) {
 }
 
 func TestBrokenNodeIsNotTakenForASlowMachine(t *testing.T) {
-	for _, m := range mutants() {
+	for _, m := range wrongStores() {
 		if m.kind != "" {
 			continue
 		}

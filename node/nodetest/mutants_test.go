@@ -4,110 +4,29 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/redlatch/redlatch/node"
 )
 
-// A mutant is a node that is wrong in one way, and the claims that must fail on
-// it.
+// A mutant is a store that is wrong in one way, and the claims that must fail on
+// it. What breaks a rule of nodes is in the table of rules.
 type mutant struct {
 	name   string
 	do     breakage
-	read   misreading
-	tell   garbling
+	list   misreading
 	kind   string // "" for a node that keeps a queue and forgets fences
 	claims []string
 }
 
-func mutants() []mutant {
-	var all []mutant
-	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), wakeMutants(), breakMutants(), listMutants(), shareMutants(), keepMutants(), recordMutants()} {
-		all = append(all, some...)
-	}
-	return all
-}
-
-func holdMutants() []mutant {
-	return []mutant{
+func wrongStores() []mutant {
+	return slices.Concat(textMutants(), callMutants(), listMutants(), []mutant{
 		{
-			name: "grants what is held",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				n.evict(req)
-				return n.ask(req)
-			}),
-			claims: []string{
-				"a refused caller learns who holds, and for how long", "a lock expires by itself",
-				"one of many at once is granted", "held is answered before any fault of the token",
-			},
-		},
-		{
-			name:   "has a clock that stands still",
-			do:     misreport(func(_ node.Request, r *node.Reply) { r.Now = time.Unix(1e9, 0) }),
-			claims: []string{"the node's clock runs on"},
-		},
-		{
-			name: "refuses the holder who asks again",
-			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
-				look := req
-				look.Op = node.OpInspect
-				if held := n.ask(look); held.Status == node.Held {
-					return held
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"asking again is granted and refreshes", "asking again with a higher token raises the fence"},
-		},
-		{
-			name: "does not release",
-			do: instead(node.OpRelease, func(n *broken, req node.Request) node.Reply {
-				req.Op = node.OpExtend
-				return n.ask(req)
-			}),
-			claims: []string{"releasing twice is harmless"},
-		},
-		{
-			name: "extends without comparing",
-			do: instead(node.OpExtend, func(n *broken, req node.Request) node.Reply {
-				reply := n.ask(req)
-				if reply.Status == node.Held {
-					req.Value = reply.Value
-					n.ask(req)
-				}
-				return reply
-			}),
-			claims: []string{"extend by another value changes nothing"},
-		},
-		{
-			name: "says extended and is not",
-			do: instead(node.OpExtend, func(n *broken, req node.Request) node.Reply {
-				look := req
-				look.Op = node.OpInspect
-				reply := n.ask(look)
-				if reply.Status == node.Held && reply.Value == req.Value {
-					reply.Status = node.Granted
-				}
-				return reply
-			}),
-			claims: []string{"extend lengthens", "extension renews the fence's retention"},
-		},
-		{
-			name:   "never lets a lock expire",
-			do:     rewrite(func(req *node.Request) { req.TTL *= 1000 }),
-			claims: []string{"a lock expires by itself", "extend never creates", "the fence outlives expiry"},
-		},
-		{
-			name: "extends by inspecting",
-			do: instead(node.OpInspect, func(n *broken, req node.Request) node.Reply {
-				reply := n.ask(req)
-				if reply.Status == node.Held {
-					req.Op, req.Value = node.OpExtend, reply.Value
-					n.ask(req)
-				}
-				return reply
-			}),
-			claims: []string{"inspect changes nothing"},
+			name:   "forgets a fence that it should keep",
+			kind:   "keeps fences",
+			do:     rewrite(func(*node.Request) {}),
+			claims: []string{"a fence binds beyond its retention"},
 		},
 		{
 			name: "drops its locks when it is closed",
@@ -119,7 +38,7 @@ func holdMutants() []mutant {
 			},
 			claims: []string{"closing a node leaves its locks"},
 		},
-	}
+	})
 }
 
 func textMutants() []mutant {
@@ -226,6 +145,46 @@ func callMutants() []mutant {
 				return n.Node.Do(ctx, req)
 			},
 			claims: []string{"a context that has ended is an error without effect"},
+		},
+	}
+}
+
+func listMutants() []mutant {
+	const odd, prefixed = "names are independent, however odd", "a listing keeps to its prefix"
+	return []mutant{
+		{
+			name:   "lists nothing",
+			list:   func(*broken, string, func(node.Listing)) {},
+			claims: []string{"a held name is listed with its holder", odd, prefixed},
+		},
+		{
+			name: "tidies the names that it lists",
+			list: func(n *broken, prefix string, found func(node.Listing)) {
+				n.listed(prefix, func(l node.Listing) {
+					l.Name = strings.NewReplacer("{", "", "}", "").Replace(l.Name)
+					found(l)
+				})
+			},
+			claims: []string{odd},
+		},
+		{
+			name: "lists a part of the names",
+			list: func(n *broken, prefix string, found func(node.Listing)) {
+				left := 5
+				n.listed(prefix, func(l node.Listing) {
+					if left--; left >= 0 {
+						found(l)
+					}
+				})
+			},
+			claims: []string{odd},
+		},
+		{
+			name: "takes a prefix for a pattern",
+			list: func(n *broken, prefix string, found func(node.Listing)) {
+				n.listed(strings.TrimSuffix(prefix, "*"), found)
+			},
+			claims: []string{prefixed},
 		},
 	}
 }

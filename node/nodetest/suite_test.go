@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +25,12 @@ func TestAHealthyNodeFailsNoClaim(t *testing.T) {
 
 func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 	told := map[string]bool{}
-	for _, m := range mutants() {
+	for _, r := range allRules() {
+		for claim := range strings.SplitSeq(r.claims, "; ") {
+			told[claim] = true
+		}
+	}
+	for _, m := range wrongStores() {
 		t.Run(m.name, func(t *testing.T) {
 			failed := judge(t, m.kind, m, m.claims)
 			for _, claim := range m.claims {
@@ -70,11 +76,9 @@ func harness(kind string, m mutant) Harness {
 	return Harness{
 		Open: func(testing.TB) (a, b node.Node) {
 			n := &broken{
-				Node:  memory.New(&memory.Options{Clock: func() time.Time { return now }}),
-				do:    m.do,
-				read:  m.read,
-				tell:  m.tell,
-				notes: map[string]string{},
+				Node: memory.New(&memory.Options{Clock: func() time.Time { return now }}),
+				do:   m.do,
+				list: m.list,
 			}
 			if kind != "" && m.do == nil {
 				n.do = rewrite(keepsFences)

@@ -1,6 +1,7 @@
 package casnodetest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -59,9 +60,7 @@ type store struct {
 type sameness func(s *store, seen casnode.Snapshot, r casnode.Row) bool
 
 func newStore(on *shelf) *store {
-	same := func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-		return s.sameRow(seen, r) && s.sameMarker(seen, r) && s.sameServer(seen)
-	}
+	same := allOf(sameRow, sameMarker, sameServer)
 	return &store{
 		shelf: on, name: "store/" + on.server, same: same, sameStamp: same,
 		keep: func(r casnode.Row) casnode.Row { return r },
@@ -77,7 +76,7 @@ func newStore(on *shelf) *store {
 			return rows[:min(limit, len(rows))]
 		},
 		remove: func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.rows[r.Name].Version == r.Version && s.sameServer(seen)
+			return s.rows[r.Name].Version == r.Version && s.server == seen.Server
 		},
 		unable: func(s *store, ctx context.Context) error {
 			if s.closed {
@@ -105,15 +104,62 @@ func newStore(on *shelf) *store {
 	}
 }
 
-func (s *store) sameRow(seen casnode.Snapshot, r casnode.Row) bool {
-	return s.rows[s.key(r.Name)].Version == seen.Row.Version
+// What a write compares with what was read. The mutants leave some of it out.
+var (
+	sameRow sameness = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+		return s.rows[s.key(r.Name)].Version == seen.Row.Version
+	}
+	sameMarker = either(ofMarker, func(s *store, seen casnode.Snapshot, _ casnode.Row) bool {
+		return s.rows[casnode.MarkerName].Version == seen.Marker.Version
+	})
+	sameServer sameness = func(s *store, seen casnode.Snapshot, _ casnode.Row) bool { return seen.Server == s.server }
+	sameState  sameness = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+		return string(s.rows[r.Name].State) == string(seen.Row.State)
+	}
+
+	inserts  sameness = func(_ *store, seen casnode.Snapshot, _ casnode.Row) bool { return seen.Row.Version == "" }
+	missing  sameness = func(s *store, _ casnode.Snapshot, r casnode.Row) bool { return s.rows[r.Name].Version == "" }
+	unmarked sameness = func(_ *store, seen casnode.Snapshot, _ casnode.Row) bool { return seen.Marker.Version == "" }
+	ofMarker sameness = func(_ *store, _ casnode.Snapshot, r casnode.Row) bool { return r.Name == casnode.MarkerName }
+)
+
+func allOf(all ...sameness) sameness {
+	return func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+		return !slices.ContainsFunc(all, func(same sameness) bool { return !same(s, seen, r) })
+	}
 }
 
-func (s *store) sameMarker(seen casnode.Snapshot, r casnode.Row) bool {
-	return r.Name == casnode.MarkerName || s.rows[casnode.MarkerName].Version == seen.Marker.Version
+func either(one, other sameness) sameness {
+	return func(s *store, seen casnode.Snapshot, r casnode.Row) bool { return one(s, seen, r) || other(s, seen, r) }
 }
 
-func (s *store) sameServer(seen casnode.Snapshot) bool { return seen.Server == s.server }
+// compares has a Swap compare these alone.
+func compares(all ...sameness) func(*store) { return func(s *store) { s.same = allOf(all...) } }
+
+// stampCompares has a SwapStamped compare these alone, besides.
+func stampCompares(all ...sameness) func(*store) {
+	return func(s *store) { s.sameStamp = allOf(all...) }
+}
+
+// shows has a Read show something else.
+func shows(change func(s *store, name string, seen *casnode.Snapshot)) func(*store) {
+	return func(s *store) {
+		s.read = func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			seen := s.snapshot(name)
+			change(s, name, &seen)
+			return seen
+		}
+	}
+}
+
+// letOthersIn gives the mutex away for a moment.
+func (s *store) letOthersIn() {
+	s.mu.Unlock()
+	time.Sleep(time.Millisecond)
+	s.mu.Lock()
+}
 
 func (s *store) snapshot(name string) casnode.Snapshot {
 	return casnode.Snapshot{Row: s.rows[s.key(name)], Marker: s.rows[casnode.MarkerName], Server: s.server, Now: s.clock().Truncate(time.Microsecond)}
@@ -366,68 +412,22 @@ var mutants = []struct {
 	damage func(*store)
 	claim  string // that must fail
 }{
-	{"Swap does not compare the row", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameMarker(seen, r) && s.sameServer(seen)
-		}
-	}, "a Swap is refused if the row has changed"},
-	{"an insert replaces a row", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return (seen.Row.Version == "" || s.sameRow(seen, r)) && s.sameMarker(seen, r) && s.sameServer(seen)
-		}
-	}, "a Swap is refused if there is a row meanwhile"},
-	{"an update inserts a row", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return (s.rows[r.Name].Version == "" || s.sameRow(seen, r)) && s.sameMarker(seen, r) && s.sameServer(seen)
-		}
-	}, "a Swap is refused if the row is gone"},
-	{"Swap compares states", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return string(s.rows[r.Name].State) == string(seen.Row.State) && s.sameMarker(seen, r) && s.sameServer(seen)
-		}
-	}, "a Swap is refused if the row is gone"},
-	{"Swap does not compare the marker", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameRow(seen, r) && s.sameServer(seen)
-		}
-	}, "a Swap is refused if the marker has changed"},
-	{"an insert does not compare the marker", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameRow(seen, r) && (seen.Row.Version == "" || s.sameMarker(seen, r)) && s.sameServer(seen)
-		}
-	}, "a Swap is refused if the marker has changed"},
-	{"Swap does not compare the marker where none was read", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameRow(seen, r) && (seen.Marker.Version == "" || s.sameMarker(seen, r)) && s.sameServer(seen)
-		}
-	}, "a Swap is refused if the marker has changed"},
-	{"the marker is always written", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return (r.Name == casnode.MarkerName || s.sameRow(seen, r)) && s.sameMarker(seen, r) && s.sameServer(seen)
-		}
-	}, "a Swap of the marker is refused if it has changed"},
-	{"Swap does not compare the server", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameRow(seen, r) && s.sameMarker(seen, r)
-		}
-	}, "a Swap is refused by another server"},
-	{"an insert does not compare the server", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameRow(seen, r) && s.sameMarker(seen, r) && (seen.Row.Version == "" || s.sameServer(seen))
-		}
-	}, "a Swap is refused by another server"},
-	{"the marker is written by another server", func(s *store) {
-		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameRow(seen, r) && s.sameMarker(seen, r) && (r.Name == casnode.MarkerName || s.sameServer(seen))
-		}
-	}, "a Swap is refused by another server"},
+	{"Swap does not compare the row", compares(sameMarker, sameServer), "a Swap is refused if the row has changed"},
+	{"an insert replaces a row", compares(either(inserts, sameRow), sameMarker, sameServer), "a Swap is refused if there is a row meanwhile"},
+	{"an update inserts a row", compares(either(missing, sameRow), sameMarker, sameServer), "a Swap is refused if the row is gone"},
+	{"Swap compares states", compares(sameState, sameMarker, sameServer), "a Swap is refused if the row is gone"},
+	{"Swap does not compare the marker", compares(sameRow, sameServer), "a Swap is refused if the marker has changed"},
+	{"an insert does not compare the marker", compares(sameRow, either(inserts, sameMarker), sameServer), "a Swap is refused if the marker has changed"},
+	{"Swap does not compare the marker where none was read", compares(sameRow, either(unmarked, sameMarker), sameServer),
+		"a Swap is refused if the marker has changed"},
+	{"the marker is always written", compares(either(ofMarker, sameRow), sameMarker, sameServer), "a Swap of the marker is refused if it has changed"},
+	{"Swap does not compare the server", compares(sameRow, sameMarker), "a Swap is refused by another server"},
+	{"an insert does not compare the server", compares(sameRow, sameMarker, either(inserts, sameServer)), "a Swap is refused by another server"},
+	{"the marker is written by another server", compares(sameRow, sameMarker, either(ofMarker, sameServer)), "a Swap is refused by another server"},
 	{"Swap compares first and writes later", func(s *store) {
 		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			same := s.sameRow(seen, r) && s.sameMarker(seen, r) && s.sameServer(seen)
-			s.mu.Unlock()
-			time.Sleep(time.Millisecond)
-			s.mu.Lock()
-			return same
+			defer s.letOthersIn()
+			return allOf(sameRow, sameMarker, sameServer)(s, seen, r)
 		}
 	}, "of many Swaps at once one is done"},
 	{"versions are counted", func(s *store) {
@@ -451,75 +451,36 @@ var mutants = []struct {
 	}, "a row is read as it was written, by every client"},
 	{"names are not case-sensitive", func(s *store) { s.key = strings.ToLower }, "names that differ in a byte are different rows"},
 	{"names have no spaces at their ends", func(s *store) { s.key = strings.TrimSpace }, "names that differ in a byte are different rows"},
-	{"a missing row has a version", func(s *store) {
-		s.read = func(s *store, name string) casnode.Snapshot {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			seen := s.snapshot(name)
-			if seen.Row.Version == "" {
-				seen.Row.Version = "0"
-			}
-			return seen
+	{"a missing row has a version", shows(func(s *store, _ string, seen *casnode.Snapshot) {
+		seen.Row.Version = cmp.Or(seen.Row.Version, "0")
+	}), "a missing row has no version"},
+	{"Read shows no marker beside other rows", shows(func(s *store, name string, seen *casnode.Snapshot) {
+		if name != casnode.MarkerName {
+			seen.Marker = casnode.Row{}
 		}
-	}, "a missing row has no version"},
-	{"Read shows no marker beside other rows", func(s *store) {
-		s.read = func(s *store, name string) casnode.Snapshot {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			seen := s.snapshot(name)
-			if name != casnode.MarkerName {
-				seen.Marker = casnode.Row{}
-			}
-			return seen
-		}
-	}, "the marker is a row"},
-	{"Read takes the marker later than the row", func(s *store) {
-		s.read = func(s *store, name string) casnode.Snapshot {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			seen := s.snapshot(name)
-			s.mu.Unlock()
-			time.Sleep(time.Millisecond)
-			s.mu.Lock()
-			seen.Marker = s.snapshot(name).Marker
-			return seen
-		}
-	}, "a snapshot is of one moment"},
-	{"Read takes the row later than the marker", func(s *store) {
-		s.read = func(s *store, name string) casnode.Snapshot {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			marker := s.snapshot(name).Marker
-			s.mu.Unlock()
-			time.Sleep(time.Millisecond)
-			s.mu.Lock()
-			seen := s.snapshot(name)
-			seen.Marker = marker
-			return seen
-		}
-	}, "a snapshot is of one moment"},
+	}), "the marker is a row"},
+	{"Read takes the marker later than the row", shows(func(s *store, name string, seen *casnode.Snapshot) {
+		s.letOthersIn()
+		seen.Marker = s.snapshot(name).Marker
+	}), "a snapshot is of one moment"},
+	{"Read takes the row later than the marker", shows(func(s *store, name string, seen *casnode.Snapshot) {
+		s.letOthersIn()
+		seen.Row = s.snapshot(name).Row
+	}), "a snapshot is of one moment"},
 	{"Read lags behind", func(s *store) {
 		last := map[string]casnode.Snapshot{}
-		s.read = func(s *store, name string) casnode.Snapshot {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			seen, ok := last[name]
-			if last[name] = s.snapshot(name); !ok {
-				seen = last[name]
+		shows(func(_ *store, name string, seen *casnode.Snapshot) {
+			now := *seen
+			if was, read := last[name]; read {
+				*seen = was
 			}
-			return seen
-		}
+			last[name] = now
+		})(s)
 	}, "Read shows what was written before it began"},
-	{"each client has its own identity", func(s *store) {
-		s.read = func(s *store, name string) casnode.Snapshot {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			seen := s.snapshot(name)
-			seen.Server = string(rune('a' + len(s.ears)))
-			s.ears[s] = func(string) {}
-			return seen
-		}
-	}, "all clients see one server"},
+	{"each client has its own identity", shows(func(s *store, _ string, seen *casnode.Snapshot) {
+		seen.Server = string(rune('a' + len(s.ears)))
+		s.ears[s] = func(string) {}
+	}), "all clients see one server"},
 	{"the clock is each client's own", func(s *store) {
 		behind := time.Duration(0)
 		if s.mu.Lock(); s.ears[nil] != nil {
@@ -566,7 +527,7 @@ var mutants = []struct {
 		}
 	}, "Scan returns all rows but the marker"},
 	{"Remove does not compare versions", func(s *store) {
-		s.remove = func(s *store, seen casnode.Snapshot, _ casnode.Row) bool { return s.sameServer(seen) }
+		s.remove = func(s *store, seen casnode.Snapshot, _ casnode.Row) bool { return s.server == seen.Server }
 	}, "Remove leaves what has changed, and what another server shows"},
 	{"Remove does not compare the server", func(s *store) {
 		s.remove = func(s *store, _ casnode.Snapshot, r casnode.Row) bool { return s.rows[r.Name].Version == r.Version }
@@ -617,15 +578,7 @@ var mutants = []struct {
 	{"an identity is the same for every server", func(s *store) { s.server = "server" }, "two servers have two identities and two names"},
 	{"a name is the same for every server", func(s *store) { s.name = "store" }, "two servers have two identities and two names"},
 	{"the clock counts milliseconds", func(s *store) { s.clock = func() time.Time { return time.Now().Truncate(time.Millisecond) } }, "the clock counts microseconds"},
-	{"the clock is time.Now", func(s *store) {
-		s.read = func(s *store, name string) casnode.Snapshot {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			seen := s.snapshot(name)
-			seen.Now = time.Now()
-			return seen
-		}
-	}, "the clock counts microseconds"},
+	{"the clock is time.Now", shows(func(_ *store, _ string, seen *casnode.Snapshot) { seen.Now = time.Now() }), "the clock counts microseconds"},
 	{"that the table is missing is not wrapped", func(s *store) {
 		unable := s.unable
 		s.unable = func(s *store, ctx context.Context) error {
@@ -661,21 +614,9 @@ var mutants = []struct {
 	{"SwapStamped sends no wakes", func(s *store) {
 		s.stampWakes = func([]string) []string { return nil }
 	}, "wakes arrive with the write, and only with it"},
-	{"SwapStamped does not compare the row", func(s *store) {
-		s.sameStamp = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameMarker(seen, r) && s.sameServer(seen)
-		}
-	}, "a Swap is refused if the row has changed"},
-	{"SwapStamped does not compare the marker", func(s *store) {
-		s.sameStamp = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameRow(seen, r) && s.sameServer(seen)
-		}
-	}, "a Swap is refused if the marker has changed"},
-	{"SwapStamped does not compare the server", func(s *store) {
-		s.sameStamp = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.sameRow(seen, r) && s.sameMarker(seen, r)
-		}
-	}, "a Swap is refused by another server"},
+	{"SwapStamped does not compare the row", stampCompares(sameMarker, sameServer), "a Swap is refused if the row has changed"},
+	{"SwapStamped does not compare the marker", stampCompares(sameRow, sameServer), "a Swap is refused if the marker has changed"},
+	{"SwapStamped does not compare the server", stampCompares(sameRow, sameMarker), "a Swap is refused by another server"},
 	{"the stamp is of the remembered time", func(s *store) {
 		s.stamp = func(time.Duration) time.Duration { return 0 }
 	}, "a stamp is the time of the write"},

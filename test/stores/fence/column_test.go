@@ -124,21 +124,6 @@ func TestAColumnInATransactionSeesPastItsSnapshot(t *testing.T) {
 	}
 }
 
-// TestWithoutTheConditionTheStaleWriteGoesThrough shows that the condition is
-// what stops the stale write.
-func TestWithoutTheConditionTheStaleWriteGoesThrough(t *testing.T) {
-	ctx := context.Background()
-	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) {
-			db, column, table := accounts(t, d)
-			must(t, column.Exec(ctx, db, 2, 5, "UPDATE "+table+" SET balance = 99, "+column.Set(1)+" WHERE id = 2", 5))
-			if b, token := balance(t, db, table, 2); b != 99 || token != 5 {
-				t.Errorf("balance %d, token %d: the tests of the condition cannot fail", b, token)
-			}
-		})
-	}
-}
-
 func TestNewColumnRefusesWhatItCannotUse(t *testing.T) {
 	for field, c := range map[string][4]string{
 		"dialect":      {"db2", "t", "id", "token"},

@@ -3,12 +3,12 @@
 package fence_test
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,17 +28,21 @@ func TestReadersAndWritersAreRefusedByTheTable(t *testing.T) {
 	}
 	eachStore(t, func(t *testing.T, s store) {
 		for name, steps := range map[string][]step{
-			"readers in any order":                {{"r", 5, 0}, {"r", 3, 0}, {"r", 9, 0}, {"r", 5, 0}, {"r", 1, 0}},
-			"a paused writer after a reader":      {{"w", 3, 0}, {"r", 5, 0}, {"w", 3, 5}, {"w", 4, 5}},
-			"a paused writer after a low reader":  {{"w", 3, 0}, {"r", 9, 0}, {"r", 5, 0}, {"w", 8, 9}},
-			"a stale reader after a writer":       {{"r", 5, 0}, {"w", 7, 0}, {"r", 5, 7}, {"r", 6, 7}, {"r", 8, 0}},
-			"a stale reader after more readers":   {{"w", 7, 0}, {"r", 9, 0}, {"r", 8, 0}, {"r", 6, 7}, {"r", 8, 0}},
-			"the next writer":                     {{"w", 3, 0}, {"r", 5, 0}, {"w", 6, 0}, {"w", 6, 0}, {"w", 5, 6}, {"r", 5, 6}},
-			"a writer that was downgraded":        {{"w", 3, 0}, {"r", 3, 0}, {"r", 6, 0}, {"r", 3, 0}, {"w", 3, 6}, {"r", 2, 3}},
-			"a writer that nobody heard of":       {{"r", 9, 0}, {"r", 5, 0}, {"w", 7, 9}, {"r", 5, 0}},
-			"a refused reader leaves no trace":    {{"w", 7, 0}, {"r", 5, 7}, {"w", 7, 0}, {"r", 7, 0}, {"r", 6, 7}},
-			"a refused writer leaves no trace":    {{"r", 9, 0}, {"w", 7, 9}, {"r", 1, 0}},
-			"tokens are exact to the last digit":  {{"w", node.MaxToken - 2, 0}, {"r", node.MaxToken, 0}, {"r", node.MaxToken - 1, 0}, {"r", node.MaxToken - 3, node.MaxToken - 2}, {"w", node.MaxToken - 1, node.MaxToken}},
+			"writers alone": {{"w", 5, 0}, {"w", 5, 0}, {"w", 4, 5}, {"w", 9, 0}, {"w", 5, 9}, {"w", 8, 9}, {"w", 9, 0},
+				{"w", node.MaxToken, 0}, {"w", node.MaxToken - 1, node.MaxToken}},
+			"readers in any order":               {{"r", 5, 0}, {"r", 3, 0}, {"r", 9, 0}, {"r", 5, 0}, {"r", 1, 0}},
+			"a paused writer after a reader":     {{"w", 3, 0}, {"r", 5, 0}, {"w", 3, 5}, {"w", 4, 5}},
+			"a paused writer after a low reader": {{"w", 3, 0}, {"r", 9, 0}, {"r", 5, 0}, {"w", 8, 9}},
+			"a stale reader after a writer":      {{"r", 5, 0}, {"w", 7, 0}, {"r", 5, 7}, {"r", 6, 7}, {"r", 8, 0}},
+			"a stale reader after more readers":  {{"w", 7, 0}, {"r", 9, 0}, {"r", 8, 0}, {"r", 6, 7}, {"r", 8, 0}},
+			"the next writer":                    {{"w", 3, 0}, {"r", 5, 0}, {"w", 6, 0}, {"w", 6, 0}, {"w", 5, 6}, {"r", 5, 6}},
+			"a writer that was downgraded":       {{"w", 3, 0}, {"r", 3, 0}, {"r", 6, 0}, {"r", 3, 0}, {"w", 3, 6}, {"r", 2, 3}},
+			"a writer that nobody heard of":      {{"r", 9, 0}, {"r", 5, 0}, {"w", 7, 9}, {"r", 5, 0}},
+			"a refused reader leaves no trace":   {{"w", 7, 0}, {"r", 5, 7}, {"w", 7, 0}, {"r", 7, 0}, {"r", 6, 7}},
+			"a refused writer leaves no trace":   {{"r", 9, 0}, {"w", 7, 9}, {"r", 1, 0}},
+			"tokens are exact to the last digit": {{"w", node.MaxToken - 2, 0}, {"r", node.MaxToken, 0}, {"r", node.MaxToken - 1, 0}, {"r", node.MaxToken - 3, node.MaxToken - 2}, {"w", node.MaxToken - 1, node.MaxToken}},
+			"tokens of 15 digits and of 16": {{"w", 999_999_999_999_999, 0}, {"w", 1_000_000_000_000_000, 0},
+				{"w", 999_999_999_999_999, 1_000_000_000_000_000}, {"w", 1_763_000_000_123_457, 0}, {"w", 1_763_000_000_123_456, 1_763_000_000_123_457}},
 			"two writers, and a reader of before": {{"r", 4, 0}, {"w", 5, 0}, {"w", 6, 0}, {"r", 8, 0}, {"r", 7, 0}, {"r", 4, 6}, {"r", 5, 6}},
 		} {
 			for i, step := range steps {
@@ -54,6 +58,10 @@ func TestReadersAndWritersAreRefusedByTheTable(t *testing.T) {
 				case step.staleAgainst != 0 && (!errors.As(err, &stale) || stale.Token != step.token || stale.Highest != step.staleAgainst):
 					t.Errorf("%s: step %d, %s %d: got %v, want it to be stale against %d", name, i, step.who, step.token, err, step.staleAgainst)
 				}
+			}
+			top := slices.MaxFunc(steps, func(a, b step) int { return cmp.Compare(a.token, b.token) }).token
+			if highest, err := s.highest(name); err != nil || highest != top {
+				t.Errorf("%s: at the end the highest is %d, %v, want %d", name, highest, err, top)
 			}
 		}
 	})
@@ -209,7 +217,7 @@ func TestReadersAndWritersAtOnceKeepTheRule(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		n := 0
+		n, top := 0, node.Token(0)
 		for _, c := range all {
 			because := c.accepted
 			for _, other := range all {
@@ -225,96 +233,16 @@ func TestReadersAndWritersAtOnceKeepTheRule(t *testing.T) {
 				t.Fatalf("%d was refused because of %d, which nobody had", c.token, c.highest)
 			}
 			if c.accepted {
-				n++
+				n, top = n+1, max(top, c.token)
 			}
+		}
+		if highest, err := s.highest("r"); err != nil || highest != top {
+			t.Errorf("highest is %d, %v; the highest accepted is %d", highest, err, top)
 		}
 		if n == len(all) || n < each/2 {
 			t.Errorf("%d of %d accepted: this run shows nothing", n, len(all))
 		}
 	})
-}
-
-func TestReadersWithBadInputWriteNothing(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	eachStore(t, func(t *testing.T, s store) {
-		for _, token := range []node.Token{0, node.MaxToken + 1, 1 << 63} {
-			var bad *node.ConfigError
-			if err := s.CheckRead(ctx, "r", token); !errors.As(err, &bad) || bad.Field != "token" {
-				t.Errorf("token %d: got %v, want a ConfigError", uint64(token), err)
-			}
-		}
-		for _, resource := range []string{"", strings.Repeat("x", fence.MaxResourceLen+1)} {
-			if err := s.CheckRead(ctx, resource, 1); !errors.Is(err, node.ErrConfig) {
-				t.Errorf("resource %q: got %v, want ErrConfig", resource, err)
-			}
-		}
-		if highest, err := s.highest("r"); err != nil || highest != 0 {
-			t.Errorf("something was written: highest %d, %v", highest, err)
-		}
-	})
-	cancel()
-	eachStore(t, func(t *testing.T, s store) {
-		if err := s.CheckRead(ctx, "r", 7); !errors.Is(err, context.Canceled) || errors.Is(err, fence.ErrStale) {
-			t.Errorf("with an ended context: %v", err)
-		}
-		if highest, err := s.highest("r"); err != nil || highest != 0 {
-			t.Errorf("the token was written: highest %d, %v", highest, err)
-		}
-	})
-}
-
-// TestTransactionsOfReadersAndWritersWaitForEachOther has one transaction hold
-// the guard row, and another wait for it.
-func TestTransactionsOfReadersAndWritersWaitForEachOther(t *testing.T) {
-	ctx := context.Background()
-	type who struct {
-		reads bool
-		token node.Token
-	}
-	for name, c := range map[string]struct {
-		first, second who
-		stale         bool
-	}{
-		"a writer after a later reader":  {who{true, 6}, who{false, 5}, true},
-		"a reader after a later writer":  {who{false, 6}, who{true, 5}, true},
-		"a reader after a later reader":  {who{true, 6}, who{true, 5}, false},
-		"a writer after an older reader": {who{true, 5}, who{false, 6}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
-				check := func(tx *sql.Tx, w who) error {
-					if w.reads {
-						return b.guard.CheckReadTx(ctx, tx, "r", w.token)
-					}
-					return b.guard.CheckTx(ctx, tx, "r", w.token)
-				}
-				first, second := b.begin(t, level), b.begin(t, level)
-				must(t, check(first, c.first))
-				var verdict error
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					verdict = check(second, c.second)
-				}()
-				if !b.awaitWaiter(t, done) {
-					t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
-				}
-				must(t, first.Commit())
-				<-done
-				switch {
-				case serialization(verdict) && level >= sql.LevelRepeatableRead:
-				case c.stale:
-					wantStale(t, verdict, c.second.token, c.first.token)
-				case verdict != nil:
-					t.Error(verdict)
-				}
-			})
-		})
-	}
-	guard := newSQL(t, sqliteDB, sqliteDB.open(t))
-	if err := guard.CheckReadTx(ctx, nil, "r", 1); !errors.Is(err, node.ErrConfig) {
-		t.Errorf("no transaction: %v", err)
-	}
 }
 
 type guardFunc func(ctx context.Context, resource string, token node.Token) error

@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -93,26 +91,6 @@ func TestDeletedAndExpiredValuesKeepTheirToken(t *testing.T) {
 	})
 }
 
-func TestTokensAreRetainedForAsLongAsAsked(t *testing.T) {
-	ctx := context.Background()
-	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
-		guard, err := fence.NewRedis(driver, &fence.RedisOptions{Prefix: "p:", Retention: time.Hour + time.Microsecond})
-		must(t, err)
-		for _, write := range []func() error{
-			func() error { return guard.Check(ctx, "r", 6) },
-			func() error { return guard.Set(ctx, "r", "v", 6, 0) },
-			func() error { return guard.Delete(ctx, "r", 6) },
-		} {
-			server.Do("PEXPIRE", "p:{r}:token", "1000")
-			must(t, write())
-			if left, _ := strconv.Atoi(server.Do("PTTL", "p:{r}:token")); left < 3_500_000 || left > 3_600_001 {
-				t.Errorf("the token lives for %d ms", left)
-			}
-		}
-		wantStale(t, guard.Check(ctx, "r", 5), 5, 6)
-	})
-}
-
 // TestKeysOfAResourceShareASlot uses a server in cluster mode, which refuses a
 // script whose keys are in different slots.
 func TestKeysOfAResourceShareASlot(t *testing.T) {
@@ -141,45 +119,6 @@ func TestKeysOfAResourceShareASlot(t *testing.T) {
 		wantStale(t, guard.Set(ctx, name, "stale", 5, 0), 5, 6)
 		wantValue(t, guard, name, fence.Value{Text: name, Exists: true, Highest: 6})
 	}
-}
-
-// TestScriptsOfOnesOwnAreFencedByTheBareCheck also checks the order of the
-// writes.
-func TestScriptsOfOnesOwnAreFencedByTheBareCheck(t *testing.T) {
-	const workers, each = 6, 40
-	ctx := context.Background()
-	push := redis.NewScript("push", fence.RedisCheck+`
-		local highest = redlatch_fence(KEYS[1], ARGV[1])
-		if highest then return {highest} end
-		redis.call('RPUSH', KEYS[2], ARGV[1])
-		return {''}`)
-	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
-		var wg sync.WaitGroup
-		for range workers {
-			wg.Go(func() {
-				for i := range each {
-					token := node.Token(1 + i*10 + rand.IntN(20))
-					reply, err := driver.Eval(ctx, redis.Call{Script: push, Keys: []string{"highest", "list"}, Args: []string{token.String()}})
-					if err != nil || len(reply) != 1 || reply[0] != "" && reply[0] <= token.String() {
-						t.Errorf("token %d: %q, %v", token, reply, err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		list := strings.Split(server.Do("LRANGE", "list", "0", "-1"), "\n")
-		for i := 1; i < len(list); i++ {
-			if list[i] < list[i-1] {
-				t.Fatalf("%s wrote after %s", list[i], list[i-1])
-			}
-		}
-		if len(list) < each/2 || len(list) == workers*each {
-			t.Errorf("%d writes of %d: this run shows nothing", len(list), workers*each)
-		}
-		if last := list[len(list)-1]; server.Do("GET", "highest") != last {
-			t.Errorf("highest is %s, last write by %s", server.Do("GET", "highest"), last)
-		}
-	})
 }
 
 func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
@@ -216,21 +155,6 @@ func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
 		if got := server.Do("EXISTS", "value"); got != "0" {
 			t.Error("the value was written")
 		}
-	})
-}
-
-// TestWithoutTheBareCheckTheStaleScriptWrites shows that the check is what
-// stops the stale script.
-func TestWithoutTheBareCheckTheStaleScriptWrites(t *testing.T) {
-	ctx := context.Background()
-	blind := redis.NewScript("blind", "redis.call('SET', KEYS[1], ARGV[1]); return {}")
-	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
-		guard := newRedis(t, driver)
-		must(t, guard.Set(ctx, "r", "newer", 6, 0))
-		if _, err := driver.Eval(ctx, redis.Call{Script: blind, Keys: []string{"fence:{r}:value"}, Args: []string{"older"}}); err != nil {
-			t.Fatal(err)
-		}
-		wantValue(t, guard, "r", fence.Value{Text: "older", Exists: true, Highest: 6})
 	})
 }
 
@@ -314,23 +238,35 @@ func TestOddRepliesAreNeverAYes(t *testing.T) {
 	}
 }
 
-func TestKeysOfReadersAreRetainedAndMayBeLost(t *testing.T) {
+func TestKeysAreRetainedForAsLongAsAskedAndThoseOfReadersMayBeLost(t *testing.T) {
 	ctx := context.Background()
 	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
-		guard, err := fence.NewRedis(driver, &fence.RedisOptions{Retention: time.Hour})
+		guard, err := fence.NewRedis(driver, &fence.RedisOptions{Prefix: "p:", Retention: time.Hour + time.Microsecond})
 		must(t, err)
-		must(t, errors.Join(guard.Set(ctx, "r", "v", 4, 0), guard.CheckRead(ctx, "r", 6), guard.CheckRead(ctx, "r", 5)))
-		for _, key := range []string{"fence:{r}:token", "fence:{r}:readers"} {
-			if left, _ := strconv.Atoi(server.Do("PTTL", key)); left < 3_500_000 || left > 3_600_000 {
-				t.Errorf("%s lives for %d ms", key, left)
+		for i, write := range []func() error{
+			func() error { return guard.Check(ctx, "r", 4) },
+			func() error { return guard.Delete(ctx, "r", 4) },
+			func() error { return guard.Set(ctx, "r", "v", 4, 0) },
+			func() error { return guard.CheckRead(ctx, "r", 6) },
+			func() error { return guard.CheckRead(ctx, "r", 5) },
+		} {
+			keys := []string{"p:{r}:token", "p:{r}:readers"}[:1+i/3] // a writer has one key
+			for _, key := range keys {
+				server.Do("PEXPIRE", key, "1000")
+			}
+			must(t, write())
+			for _, key := range keys {
+				if left, _ := strconv.Atoi(server.Do("PTTL", key)); left < 3_500_000 || left > 3_600_001 {
+					t.Errorf("write %d: %s lives for %d ms", i, key, left)
+				}
 			}
 		}
 		wantValue(t, guard, "r", fence.Value{Text: "v", Exists: true, Highest: 6})
 		// Without it the highest counts as a writer's: the safe side.
-		server.Do("DEL", "fence:{r}:readers")
+		server.Do("DEL", "p:{r}:readers")
 		wantStale(t, guard.CheckRead(ctx, "r", 5), 5, 6)
 		for _, wrong := range []string{"6", "", strings.Repeat("x", 40)} {
-			server.Do("SET", "fence:{r}:readers", wrong)
+			server.Do("SET", "p:{r}:readers", wrong)
 			if err := guard.CheckRead(ctx, "r", 7); err == nil || errors.Is(err, fence.ErrStale) {
 				t.Errorf("%q: %v", wrong, err)
 			}
@@ -338,20 +274,33 @@ func TestKeysOfReadersAreRetainedAndMayBeLost(t *testing.T) {
 	})
 }
 
-func TestScriptsOfReadersAreFencedByTheBareCheck(t *testing.T) {
+// TestScriptsOfOnesOwnAreFencedByTheBareCheck has scripts of a writer and of a reader,
+// on the keys of a guard.
+func TestScriptsOfOnesOwnAreFencedByTheBareCheck(t *testing.T) {
 	ctx := context.Background()
+	push := redis.NewScript("push", fence.RedisCheck+`
+		local highest = redlatch_fence(KEYS[1], ARGV[1])
+		if highest then return {'stale', highest} end
+		redis.call('SET', KEYS[3], ARGV[1])
+		return {'pushed'}`)
 	get := redis.NewScript("get", fence.RedisCheck+`
 		local highest = redlatch_fence_read(KEYS[1], KEYS[2], ARGV[1])
 		if highest then return {'stale', highest} end
 		return {redis.call('GET', KEYS[3]) or ''}`)
 	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard := newRedis(t, driver)
-		must(t, guard.Set(ctx, "r", "v", 6, 0))
-		for token, want := range map[node.Token]string{5: "[stale 00000000000000000006]", 7: "[v]", 8: "[v]"} {
-			reply, err := driver.Eval(ctx, redis.Call{Script: get, Args: []string{token.String()},
+		for _, c := range []struct {
+			script *redis.Script
+			token  node.Token
+			want   string
+		}{
+			{push, 6, "[pushed]"}, {push, 5, "[stale 00000000000000000006]"}, {get, 5, "[stale 00000000000000000006]"},
+			{get, 8, "[00000000000000000006]"}, {get, 7, "[00000000000000000006]"}, {push, 7, "[stale 00000000000000000008]"},
+		} {
+			reply, err := driver.Eval(ctx, redis.Call{Script: c.script, Args: []string{c.token.String()},
 				Keys: []string{"fence:{r}:token", "fence:{r}:readers", "fence:{r}:value"}})
-			if err != nil || fmt.Sprint(reply) != want {
-				t.Errorf("token %d: %q, %v, want %s", token, reply, err, want)
+			if err != nil || fmt.Sprint(reply) != c.want {
+				t.Errorf("%s with token %d: %q, %v, want %s", c.script.Name, c.token, reply, err, c.want)
 			}
 		}
 		wantStale(t, guard.Set(ctx, "r", "late", 7, 0), 7, 8)

@@ -7,8 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,35 +17,26 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// bench is a guard and a table that it protects: one row, and a log of its
-// writers.
+// bench is a guard and a table that it protects: one row, which names its writer.
 type bench struct {
 	database
 	db    *sql.DB
 	guard *fence.SQL
 	row   string
-	log   string
 }
 
 func newBench(t *testing.T, d database) *bench {
 	t.Helper()
-	b := &bench{database: d, db: d.open(t), row: newTable(), log: newTable()}
+	b := &bench{database: d, db: d.open(t), row: newTable()}
 	b.guard = newSQL(t, d, b.db)
 	mustExec(t, b.db, "CREATE TABLE "+b.row+" (id INT PRIMARY KEY, writer INT)")
 	mustExec(t, b.db, "INSERT INTO "+b.row+" VALUES (1, 0)")
-	serial := map[fence.Dialect]string{
-		fence.SQLite: "INTEGER PRIMARY KEY AUTOINCREMENT", fence.MySQL: "INT AUTO_INCREMENT PRIMARY KEY", fence.PostgreSQL: "serial PRIMARY KEY",
-	}[d.dialect]
-	mustExec(t, b.db, "CREATE TABLE "+b.log+" (id "+serial+", token BIGINT)")
 	return b
 }
 
 // write is what a holder does in its transaction.
 func (b *bench) write(tx *sql.Tx, token node.Token) error {
-	if _, err := tx.Exec(fmt.Sprintf("UPDATE %s SET writer = %d WHERE id = 1", b.row, token)); err != nil {
-		return err
-	}
-	_, err := tx.Exec(fmt.Sprintf("INSERT INTO %s (token) VALUES (%d)", b.log, token))
+	_, err := tx.Exec(fmt.Sprintf("UPDATE %s SET writer = %d WHERE id = 1", b.row, token))
 	return err
 }
 
@@ -114,56 +103,64 @@ func eachLevel(t *testing.T, test func(t *testing.T, b *bench, level sql.Isolati
 	}
 }
 
-func TestStaleTransactionThatHadToWaitIsRefused(t *testing.T) {
+// TestTransactionsWaitForEachOther has one transaction hold the guard row, and another
+// wait for it. What the first one wrote is seen by the second.
+func TestTransactionsWaitForEachOther(t *testing.T) {
 	ctx := context.Background()
-	eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
-		newer, older := b.begin(t, level), b.begin(t, level)
-		must(t, b.guard.CheckTx(ctx, newer, "r", 6))
-		var verdict error
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			verdict = b.guard.CheckTx(ctx, older, "r", 5)
-		}()
-		if !b.awaitWaiter(t, done) {
-			t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
-		}
-		must(t, errors.Join(b.write(newer, 6), newer.Commit()))
-		<-done
-		if serialization(verdict) && level >= sql.LevelRepeatableRead {
-			return // the database's own way to say no
-		}
-		wantStale(t, verdict, 5, 6)
-	})
-}
-
-func TestNewerTransactionSeesWhatTheOlderWrote(t *testing.T) {
-	ctx := context.Background()
-	eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
-		older, newer := b.begin(t, level), b.begin(t, level)
-		must(t, b.guard.CheckTx(ctx, older, "r", 5))
-		var verdict error
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			verdict = b.guard.CheckTx(ctx, newer, "r", 6)
-		}()
-		if !b.awaitWaiter(t, done) {
-			t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
-		}
-		must(t, errors.Join(b.write(older, 5), older.Commit()))
-		<-done
-		if serialization(verdict) && level >= sql.LevelRepeatableRead {
-			return // it starts anew, and then sees it
-		}
-		if verdict != nil {
-			t.Fatal(verdict)
-		}
-		var writer int
-		if err := newer.QueryRow("SELECT writer FROM " + b.row).Scan(&writer); err != nil || writer != 5 {
-			t.Errorf("after the check the row shows writer %d, %v", writer, err)
-		}
-	})
+	type who struct {
+		reads bool
+		token node.Token
+	}
+	for name, c := range map[string]struct {
+		first, second who
+		stale         bool
+	}{
+		"a writer after a later writer":  {who{false, 6}, who{false, 5}, true},
+		"a writer after an older writer": {who{false, 5}, who{false, 6}, false},
+		"a writer after a later reader":  {who{true, 6}, who{false, 5}, true},
+		"a reader after a later writer":  {who{false, 6}, who{true, 5}, true},
+		"a reader after a later reader":  {who{true, 6}, who{true, 5}, false},
+		"a writer after an older reader": {who{true, 5}, who{false, 6}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
+				check := func(tx *sql.Tx, w who) error {
+					if w.reads {
+						return b.guard.CheckReadTx(ctx, tx, "r", w.token)
+					}
+					return b.guard.CheckTx(ctx, tx, "r", w.token)
+				}
+				first, second := b.begin(t, level), b.begin(t, level)
+				must(t, check(first, c.first))
+				var verdict error
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					verdict = check(second, c.second)
+				}()
+				if !b.awaitWaiter(t, done) {
+					t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
+				}
+				must(t, errors.Join(b.write(first, c.first.token), first.Commit()))
+				<-done
+				if serialization(verdict) && level >= sql.LevelRepeatableRead {
+					return // the database's own way to say no: it starts anew, and then sees it
+				}
+				if c.stale {
+					wantStale(t, verdict, c.second.token, c.first.token)
+					return
+				}
+				var writer node.Token
+				if err := second.QueryRow("SELECT writer FROM " + b.row).Scan(&writer); verdict != nil || err != nil || writer != c.first.token {
+					t.Errorf("%v; after the check the row shows writer %d, %v", verdict, writer, err)
+				}
+			})
+		})
+	}
+	guard := newSQL(t, sqliteDB, sqliteDB.open(t))
+	if err := guard.CheckReadTx(ctx, nil, "r", 1); !errors.Is(err, node.ErrConfig) {
+		t.Errorf("no transaction: %v", err)
+	}
 }
 
 // TestOldSnapshotsDoNotHideANewerToken has the check come late in a transaction
@@ -186,17 +183,15 @@ func TestOldSnapshotsDoNotHideANewerToken(t *testing.T) {
 	})
 }
 
-// TestAPausedTransactionCannotOverwrite stops a holder between its check and
-// its write. A hand-written check that takes no lock shows what happens
-// otherwise.
+// TestAPausedTransactionCannotOverwrite stops a holder between its check and its
+// write.
 func TestAPausedTransactionCannotOverwrite(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range []database{mariaDB, postgresDB} {
-		run := func(t *testing.T, check func(b *bench, tx *sql.Tx) error) node.Token {
+		t.Run(d.name, func(t *testing.T) {
 			b := newBench(t, d)
-			must(t, b.guard.Check(ctx, "r", 5))
 			older := b.begin(t, sql.LevelReadCommitted)
-			must(t, check(b, older))
+			must(t, b.guard.CheckTx(ctx, older, "r", 5))
 			var verdict error
 			done := make(chan struct{})
 			go func() {
@@ -206,68 +201,8 @@ func TestAPausedTransactionCannotOverwrite(t *testing.T) {
 			b.awaitWaiter(t, done)
 			must(t, errors.Join(b.write(older, 5), older.Commit()))
 			<-done
-			if verdict != nil {
-				t.Fatal(verdict)
-			}
-			return b.writer(t)
-		}
-		t.Run(d.name, func(t *testing.T) {
-			if got := run(t, func(b *bench, tx *sql.Tx) error { return b.guard.CheckTx(ctx, tx, "r", 5) }); got != 6 {
-				t.Errorf("the row was last written by %d", got)
-			}
-		})
-		t.Run(d.name+", with a check that takes no lock", func(t *testing.T) {
-			if got := run(t, func(b *bench, tx *sql.Tx) error {
-				highest, err := b.guard.Highest(ctx, "r")
-				if err == nil && highest > 5 {
-					err = fence.ErrStale
-				}
-				return err
-			}); got != 5 {
-				t.Errorf("the row was last written by %d: this test cannot fail", got)
-			}
-		})
-	}
-}
-
-// TestWritesFollowTheOrderOfTokens checks the order of the writes.
-func TestWritesFollowTheOrderOfTokens(t *testing.T) {
-	const workers, each = 6, 15
-	ctx := context.Background()
-	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) {
-			b := newBench(t, d)
-			var wg sync.WaitGroup
-			for range workers {
-				wg.Go(func() {
-					for i := range each {
-						token := node.Token(1 + i*10 + rand.IntN(20))
-						err := b.guard.Do(ctx, "r", token, func(tx *sql.Tx) error { return b.write(tx, token) })
-						if err != nil && !errors.Is(err, fence.ErrStale) && !serialization(err) {
-							t.Errorf("token %d: %v", token, err)
-						}
-					}
-				})
-			}
-			wg.Wait()
-			rows, err := b.db.Query("SELECT token FROM " + b.log + " ORDER BY id")
-			must(t, err)
-			defer rows.Close()
-			var last node.Token
-			n := 0
-			for ; rows.Next(); n++ {
-				var token node.Token
-				must(t, rows.Scan(&token))
-				if token < last {
-					t.Fatalf("%d wrote after %d", token, last)
-				}
-				last = token
-			}
-			if n < each/2 || n == workers*each {
-				t.Errorf("%d writes of %d: this run shows nothing", n, workers*each)
-			}
-			if highest, err := b.guard.Highest(ctx, "r"); err != nil || highest != last || b.writer(t) != last {
-				t.Errorf("highest %d, row by %d, last write by %d, %v", highest, b.writer(t), last, err)
+			if got := b.writer(t); verdict != nil || got != 6 {
+				t.Errorf("%v; the row was last written by %d", verdict, got)
 			}
 		})
 	}
@@ -307,42 +242,6 @@ func TestDoWritesAllOrNothing(t *testing.T) {
 			}()
 			if highest, err := b.guard.Highest(ctx, "r"); err != nil || highest != 6 || b.writer(t) != 6 {
 				t.Errorf("after a failure and a panic: highest %d, row by %d, %v", highest, b.writer(t), err)
-			}
-		})
-	}
-}
-
-func TestDeadlocksAreNotTakenForStaleTokens(t *testing.T) {
-	ctx := context.Background()
-	for _, d := range []database{mariaDB, postgresDB} {
-		t.Run(d.name, func(t *testing.T) {
-			b := newBench(t, d)
-			for _, r := range []string{"a", "b"} {
-				must(t, b.guard.Check(ctx, r, 1))
-			}
-			one, two := b.begin(t, sql.LevelDefault), b.begin(t, sql.LevelDefault)
-			must(t, errors.Join(b.guard.CheckTx(ctx, one, "a", 2), b.guard.CheckTx(ctx, two, "b", 2)))
-			first := make(chan error, 1)
-			go func() {
-				err := b.guard.CheckTx(ctx, one, "b", 3)
-				one.Rollback()
-				first <- err
-			}()
-			b.awaitWaiter(t, nil)
-			err2 := b.guard.CheckTx(ctx, two, "a", 3)
-			two.Rollback()
-			err1 := <-first
-			failed := 0
-			for _, err := range []error{err1, err2} {
-				if err != nil {
-					failed++
-					if errors.Is(err, fence.ErrStale) || !serialization(err) {
-						t.Errorf("got %v, want the database's own error", err)
-					}
-				}
-			}
-			if failed != 1 {
-				t.Errorf("got %v and %v, want one of them to fail", err1, err2)
 			}
 		})
 	}

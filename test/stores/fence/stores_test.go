@@ -278,38 +278,37 @@ func newColumnGuard(t testing.TB, d database) columnGuard {
 	if g.column, err = fence.NewColumn(d.dialect, table, "id", "token"); err != nil {
 		t.Fatal(err)
 	}
-	switch d.dialect {
-	case fence.SQLite:
-		mustExec(t, db, "CREATE TABLE "+table+" (id TEXT PRIMARY KEY, payload TEXT, token INTEGER, token_reader INTEGER, token_writer INTEGER)")
-		g.insert, g.read = "INSERT OR IGNORE INTO "+table+" (id) VALUES (?)", "SELECT token FROM "+table+" WHERE id = ?"
-	case fence.MySQL:
-		mustExec(t, db, "CREATE TABLE "+table+" (id VARBINARY(255) PRIMARY KEY, payload TEXT, token BIGINT, token_reader BIGINT, token_writer BIGINT)")
-		g.insert, g.read = "INSERT IGNORE INTO "+table+" (id) VALUES (?)", "SELECT token FROM "+table+" WHERE id = ?"
-	case fence.PostgreSQL:
-		mustExec(t, db, "CREATE TABLE "+table+" (id text PRIMARY KEY, payload text, token bigint, token_reader bigint, token_writer bigint)")
-		g.insert, g.read = "INSERT INTO "+table+" (id) VALUES ($1) ON CONFLICT DO NOTHING", "SELECT token FROM "+table+" WHERE id = $1"
-	}
+	key := map[fence.Dialect]string{fence.SQLite: "TEXT", fence.MySQL: "VARBINARY(255)", fence.PostgreSQL: "text"}[d.dialect]
+	mustExec(t, db, "CREATE TABLE "+table+" (id "+key+" PRIMARY KEY, payload TEXT, token BIGINT, token_reader BIGINT, token_writer BIGINT)")
+	into := " INTO " + table + " (id) VALUES (" + first(d.dialect) + ")"
+	g.insert = map[fence.Dialect]string{
+		fence.SQLite: "INSERT OR IGNORE" + into, fence.MySQL: "INSERT IGNORE" + into, fence.PostgreSQL: "INSERT" + into + " ON CONFLICT DO NOTHING",
+	}[d.dialect]
+	g.read = "SELECT token FROM " + table + " WHERE id = " + first(d.dialect)
 	return g
 }
 
 func (g columnGuard) Check(ctx context.Context, resource string, token redlatch.Token) error {
-	if resource == "" || len(resource) > fence.MaxResourceLen {
-		return redlatch.ErrConfig // the keys of rows depend on their table
-	}
-	if _, err := g.db.ExecContext(ctx, g.insert, resource); err != nil {
+	if err := g.row(ctx, resource); err != nil {
 		return err
 	}
 	return g.column.Update(ctx, g.db, resource, token, "payload = 'x'")
 }
 
 func (g columnGuard) CheckRead(ctx context.Context, resource string, token redlatch.Token) error {
-	if resource == "" || len(resource) > fence.MaxResourceLen {
-		return redlatch.ErrConfig
-	}
-	if _, err := g.db.ExecContext(ctx, g.insert, resource); err != nil {
+	if err := g.row(ctx, resource); err != nil {
 		return err
 	}
 	return g.column.CheckRead(ctx, g.db, resource, token)
+}
+
+// row makes the row of a resource.
+func (g columnGuard) row(ctx context.Context, resource string) error {
+	if resource == "" || len(resource) > fence.MaxResourceLen {
+		return redlatch.ErrConfig // the keys of rows depend on their table
+	}
+	_, err := g.db.ExecContext(ctx, g.insert, resource)
+	return err
 }
 
 func (g columnGuard) highest(resource string) (redlatch.Token, error) {

@@ -130,13 +130,16 @@ type duel struct {
 	log     []string
 	kinds   [6]node.Share // what each value waits for
 	crowd   bool          // most requests wait, and few tokens are refused
+	alone   bool          // nobody waits
+	brief   bool          // some fences are kept for hardly longer than the lock
+	sent    []node.Request
 	// reserved counts the extensions that have reserved tokens.
 	reserved int64
 }
 
 func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *duel {
 	d := &duel{t: t, rival: r, seed: seed, name: name, s: rand.New(rand.NewPCG(seed, 0)), real: real, began: time.Now(), slowest: real.read}
-	d.plain = one(d.s, 6)
+	d.plain, d.alone, d.brief = one(d.s, 6), one(d.s, 4), one(d.s, 2) && !r.keeps
 	d.long, d.window = time.Hour, 2*time.Second
 	if seed%2 == 0 {
 		d.long, d.window = 10*time.Second, 10*time.Second
@@ -172,6 +175,10 @@ func (d *duel) fight(guard *node.Guard) bool {
 		if one(d.s, 5) {
 			req = d.recordRequest()
 		}
+		if one(d.s, 8) && len(d.sent) > 0 { // a copy of one of the last requests
+			req = d.sent[max(0, len(d.sent)-4):][d.s.IntN(min(4, len(d.sent)))]
+		}
+		d.sent = append(d.sent, req)
 		if guard != nil && req.Op != node.OpYield {
 			req.Guard = guard
 			if one(d.s, 6) {
@@ -240,6 +247,12 @@ func (d *duel) request() node.Request {
 		TTL: []time.Duration{100 * time.Millisecond, d.long}[s.IntN(4)/3], Window: d.window, Retention: time.Hour,
 		Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro(), // two have the same
 	}
+	if d.brief {
+		req.Retention = []time.Duration{req.TTL + briefly, req.TTL + briefly, 2 * time.Hour}[s.IntN(3)]
+	}
+	if d.alone && req.Op == node.OpYield {
+		req.Op = node.OpExtend // who yields waits
+	}
 	far := d.window + 700*time.Millisecond
 	req.Token = []node.Token{
 		node.Token(now.UnixMicro()), node.Token(now.UnixMicro()), d.fence + 1, d.fence + 1, d.fence, d.fence - min(d.fence, 1),
@@ -270,11 +283,14 @@ func (d *duel) request() node.Request {
 	}
 	switch req.Op {
 	case node.OpAcquire:
-		req.Wait = who != 3 // the same in all its requests
+		req.Wait = who != 3 && !d.alone // the same in all its requests
 		if one(s, 8) {
 			req.Token = 0 // like a client without tokens, beside clients with tokens
 		}
 	case node.OpExtend:
+		if !d.plain {
+			req.Token = max(req.Token, 1) // without one it would not keep the fence
+		}
 		req.Reserve = []node.Token{0, 1, 3}[s.IntN(3)]
 		if held := d.model.Look(d.now, d.name).Holders; len(held) > 0 && !d.plain && one(s, 2) {
 			// The holder asks for tokens that nobody has.
@@ -283,6 +299,9 @@ func (d *duel) request() node.Request {
 	case node.OpYield:
 		req.Wait = true
 	case node.OpRelease:
+		if d.brief { // one that is ahead raises no fence, but Redis keeps the fence for its retention
+			req.Token = min(req.Token, max(d.fence+1, node.Token(now.UnixMicro())))
+		}
 		req.Once = one(s, 3)
 		req.NoRepair = []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[s.IntN(4)]
 		req.Keep = []time.Duration{0, 0, 0, 100 * time.Millisecond, 10 * time.Minute, 2 * time.Hour}[s.IntN(6)]
@@ -375,7 +394,7 @@ func (d *duel) step(req node.Request) bool {
 	if real.Confirmed {
 		d.reserved++
 	}
-	after := []time.Duration{req.TTL, req.NoRepair, req.Keep}
+	after := []time.Duration{req.TTL, req.NoRepair, req.Keep, req.Retention}
 	if e := d.model.Stored(d.name); e != nil && len(e.Queue.Waiters) > 0 {
 		after = append(after, node.WaiterLease, node.TurnLease, node.TurnLease/6)
 	}
@@ -393,8 +412,8 @@ func (d *duel) step(req node.Request) bool {
 			d.edges = append(d.edges, edge{d.now.Add(a), off})
 		}
 	}
-	d.log = append(d.log, fmt.Sprintf("%v %v %.32s %v token %d ticket %d reserve %d wait %v once %v keep %v guard %v: %v", d.now.UnixMicro(), req.Op, req.Value, req.Share,
-		req.Token, req.Ticket, req.Reserve, req.Wait, req.Once, req.Keep, req.Guard != nil, real.Status))
+	d.log = append(d.log, fmt.Sprintf("%v %v %.32s %v token %d ticket %d reserve %d retention %v wait %v once %v keep %v guard %v: %v", d.now.UnixMicro(), req.Op, req.Value, req.Share,
+		req.Token, req.Ticket, req.Reserve, req.Retention, req.Wait, req.Once, req.Keep, req.Guard != nil, real.Status))
 	if a, b := essence(req, real), essence(req, model); a != b {
 		d.differ("%s says %s, the model %s", d.rival.name, a, b)
 	}

@@ -39,6 +39,8 @@ type rival struct {
 	// rows says that the store keeps rows, which are not written for each renewal
 	// of a place in the queue, and that its waiters poll.
 	rows bool
+	// keeps says that a fence binds beyond its retention.
+	keeps bool
 	// marks says that it has a marker.
 	marks bool
 }
@@ -50,7 +52,7 @@ func rivals() []rival {
 		{name: "redis", marks: true, start: func(t *testing.T) (opener, func()) { return ofServer(servertest.Redis(t, 1)[0]) }},
 		{name: "redis in batches", marks: true, start: inBatches},
 		{name: "memory", exact: true, start: alone(func(t *testing.T) (node.Node, error) { return memory.New(nil), nil })},
-		{name: "sqlite", exact: true, rows: true, start: alone(func(t *testing.T) (node.Node, error) {
+		{name: "sqlite", exact: true, rows: true, keeps: true, start: alone(func(t *testing.T) (node.Node, error) {
 			return sqlite.Open(filepath.Join(t.TempDir(), "locks.db"), nil)
 		})},
 		{name: "postgres", stamps: true, rows: true, marks: true, start: alone(func(t *testing.T) (node.Node, error) {
