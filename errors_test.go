@@ -38,23 +38,22 @@ next:
 }
 
 // A loss says which lock it was, since when it was held, and what the nodes
-// answered: in the lease's error, its context's cause, and the log.
+// answered: in the lease's error, its context's cause, and the log. The answers are
+// not its cause: it is an ErrNoQuorum only if the nodes refused.
 func TestALossSaysWhichLockSinceWhenAndWhy(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts   redlatch.LockOptions
-		strike func(links []*locktest.Link)
+		strike func(links locktest.Links)
 		want   string
 	}{
 		"cut off": {
-			strike: func(links []*locktest.Link) { links[0].Cut(); links[1].Cut() },
+			strike: func(links locktest.Links) { links[0].Cut(); links[1].Cut() },
 			want: `^redlatch: "job" is lost, held since HH:MM:SS \(\S+s\): it could not be extended in time: ` +
 				`cannot extend "job": no quorum \(2 of 3 needed\): memory:1: no route to host; memory:2: no route to host; memory:3: (granted|no reply in time)$`,
 		},
 		"taken": {
-			strike: func(links []*locktest.Link) {
-				for _, l := range links {
-					l.Node.Drop("job")
-				}
+			strike: func(links locktest.Links) {
+				links.Drop("job")
 			},
 			want: `^redlatch: "job" is lost, held since HH:MM:SS \(\S+s\): the nodes say that it is no longer ours: ` +
 				`cannot extend "job": no quorum \(2 of 3 needed\): memory:1: (not held|no reply in time); memory:2: .*; memory:3: .*$`,
@@ -68,51 +67,35 @@ func TestALossSaysWhichLockSinceWhenAndWhy(t *testing.T) {
 			want: `^redlatch: "job" is lost, held since HH:MM:SS \(30s\): it was held for its MaxHold$`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				links, nodes := locktest.NewLinks(t, 3)
-				var log logged
-				client := locktest.NewClient(t, nodes, log.options())
-				lease := locktest.MustLock(t, client, "job", c.opts)
-				want := regexp.MustCompile(strings.ReplaceAll(c.want, "HH:MM:SS", time.Now().Format("15:04:05")))
-				synctest.Wait()
-				if c.strike != nil {
-					c.strike(links)
+		locktest.Run(t, name, func(t *testing.T) {
+			var log logged
+			links, client := locktest.New(t, 3, log.options())
+			lease := locktest.MustLock(t, client, "job", c.opts)
+			want := regexp.MustCompile(strings.ReplaceAll(c.want, "HH:MM:SS", time.Now().Format("15:04:05")))
+			synctest.Wait()
+			if c.strike != nil {
+				c.strike(links)
+			}
+			<-lease.Context().Done()
+			synctest.Wait()
+			for where, err := range map[string]error{"Err": lease.Err(), "Cause": context.Cause(lease.Context()), "Release": lease.Release(t.Context())} {
+				locktest.WantErr(t, err, redlatch.ErrLost)
+				if !want.MatchString(err.Error()) {
+					t.Errorf("%s: got  %v\nwant %v", where, err, want)
 				}
-				<-lease.Context().Done()
-				synctest.Wait()
-				for where, err := range map[string]error{"Err": lease.Err(), "Cause": context.Cause(lease.Context()), "Release": lease.Release(t.Context())} {
-					locktest.WantErr(t, err, redlatch.ErrLost)
-					if !want.MatchString(err.Error()) {
-						t.Errorf("%s: got  %v\nwant %v", where, err, want)
-					}
-					var lost *redlatch.LostError
-					if !errors.As(err, &lost) || lost.Name != "job" || lost.Token != lease.Token() {
-						t.Errorf("%s: %+v", where, lost)
-					}
+				if is := errors.Is(err, redlatch.ErrNoQuorum); is != (name == "taken") {
+					t.Errorf("%s: %v is an ErrNoQuorum: %v", where, err, is)
 				}
-				if lines := log.with("lock is lost", "name=job", "held="); len(lines) != 1 {
-					t.Errorf("the log says %q", log.String())
+				var lost *redlatch.LostError
+				if !errors.As(err, &lost) || lost.Name != "job" || lost.Token != lease.Token() {
+					t.Errorf("%s: %+v", where, lost)
 				}
-			})
+			}
+			if lines := log.with("lock is lost", "name=job", "held="); len(lines) != 1 {
+				t.Errorf("the log says %q", log.String())
+			}
 		})
 	}
-}
-
-// The nodes' last answers are in the text of the loss, but are not its cause. A
-// loss is an ErrNoQuorum only if the nodes refused.
-func TestALossByTheDeadlineIsNoErrNoQuorum(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
-		lease := locktest.MustLock(t, locktest.NewClient(t, nodes, redlatch.Options{}), "job", redlatch.LockOptions{})
-		for _, l := range links {
-			l.Cut()
-		}
-		<-lease.Context().Done()
-		if errors.Is(lease.Err(), redlatch.ErrNoQuorum) {
-			t.Errorf("%v is an ErrNoQuorum", lease.Err())
-		}
-	})
 }
 
 // The client retries an extension that fails. It logs the first failure, each
@@ -121,9 +104,8 @@ func TestALossByTheDeadlineIsNoErrNoQuorum(t *testing.T) {
 // which answers were in by then.
 func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
 		var log logged
-		client := locktest.NewClient(t, nodes, log.options())
+		links, client := locktest.New(t, 3, log.options())
 		locktest.MustLock(t, client, "job", redlatch.LockOptions{})
 		synctest.Wait()
 		for i, l := range links {
@@ -145,9 +127,7 @@ func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 		if failing() != 2 {
 			t.Errorf("after another node was cut off, the log says %d times:\n%s", failing(), log.String())
 		}
-		for _, l := range links {
-			l.Set(func(l *locktest.Link) { l.Refuse = nil })
-		}
+		links.Mend()
 		time.Sleep(time.Second)
 		if again := log.with("level=INFO", "extended again", "name=job"); len(again) != 1 {
 			t.Errorf("when it was over, the log says %q", again)
@@ -159,9 +139,8 @@ func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 // differently: neither then nor when it answers in time again.
 func TestOutstandingReplyIsNotLoggedAsAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
 		var log logged
-		client := locktest.NewClient(t, nodes, log.options())
+		links, client := locktest.New(t, 3, log.options())
 		locktest.MustLock(t, client, "job", redlatch.LockOptions{})
 		synctest.Wait()
 		// A round ends when the second node has failed, after 2ms.

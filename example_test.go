@@ -60,13 +60,19 @@ func ExampleClient_TryDo() {
 	// the first ran: true <nil>
 }
 
-// Lock waits as long as its context and options allow, and returns the lease
-// itself.
-func ExampleClient_Lock() {
-	locks, err := redlatch.New(memory.Nodes(1), nil)
+// clientOf returns a client of nodes in memory, for examples of what it can do.
+func clientOf(nodes []redlatch.Node) *redlatch.Client {
+	locks, err := redlatch.New(nodes, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
+	return locks
+}
+
+// Lock waits as long as its context and options allow, and returns the lease
+// itself.
+func ExampleClient_Lock() {
+	locks := clientOf(memory.Nodes(1))
 	defer locks.Close()
 
 	lease, err := locks.Lock(context.Background(), "orders/42", &redlatch.LockOptions{TTL: 5 * time.Second, Wait: time.Minute})
@@ -93,10 +99,7 @@ func ExampleClient_TryLock() {
 		log.Fatal(err)
 	}
 	defer first.Close()
-	second, err := redlatch.New(nodes, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	second := clientOf(nodes)
 	defer second.Close()
 
 	lease, err := first.TryLock(context.Background(), "report", nil)
@@ -116,15 +119,9 @@ func ExampleClient_TryLock() {
 // Detach returns a lease as text. Another process, for example, can attach it.
 func ExampleClient_Attach() {
 	nodes := memory.Nodes(3)
-	ours, err := redlatch.New(nodes, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	ours := clientOf(nodes)
 	defer ours.Close()
-	theirs, err := redlatch.New(nodes, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	theirs := clientOf(nodes)
 	defer theirs.Close()
 
 	lease, err := ours.Lock(context.Background(), "deploy", nil)
@@ -148,10 +145,7 @@ func ExampleClient_Attach() {
 }
 
 func ExampleLockOptions_keep() {
-	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	locks := clientOf(memory.Nodes(3))
 	defer locks.Close()
 	warm := func(ctx context.Context) error {
 		// snippet: keep
@@ -215,14 +209,11 @@ func ExampleOpen() {
 
 // Lead runs a function in one process of many.
 func ExampleClient_Lead() {
-	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	locks := clientOf(memory.Nodes(3))
 	defer locks.Close()
 
 	ctx, stop := context.WithCancel(context.Background())
-	err = locks.Lead(ctx, "scheduler", nil, func(ctx context.Context, lease *redlatch.Lease) error {
+	err := locks.Lead(ctx, "scheduler", nil, func(ctx context.Context, lease *redlatch.Lease) error {
 		fmt.Println("this process leads")
 		stop()       // the program gets a signal to end
 		<-ctx.Done() // or another process leads
@@ -236,10 +227,7 @@ func ExampleClient_Lead() {
 
 // Once runs a job once for each time at which it is due.
 func ExampleClient_Once() {
-	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	locks := clientOf(memory.Nodes(3))
 	defer locks.Close()
 
 	ctx := context.Background()
@@ -260,10 +248,7 @@ func ExampleClient_Once() {
 // LockAll acquires several locks, always in the same order, so that two callers
 // do not wait for each other.
 func ExampleClient_LockAll() {
-	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	locks := clientOf(memory.Nodes(3))
 	defer locks.Close()
 
 	ctx := context.Background()
@@ -311,10 +296,7 @@ func ExampleClient_Watch() {
 // Release releases a lock by its handle, in another process than the one that
 // acquired it.
 func ExampleClient_Release() {
-	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	locks := clientOf(memory.Nodes(3))
 	defer locks.Close()
 
 	ctx := context.Background()
@@ -330,10 +312,7 @@ func ExampleClient_Release() {
 
 // With NoKeepAlive the caller extends the lease.
 func ExampleLease_Extend() {
-	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	locks := clientOf(memory.Nodes(3))
 	defer locks.Close()
 
 	ctx := context.Background()
@@ -355,10 +334,7 @@ func ExampleLease_Extend() {
 
 // Downgrade makes a writer a reader, and lets other readers in.
 func ExampleLease_Downgrade() {
-	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	locks := clientOf(memory.Nodes(3))
 	defer locks.Close()
 
 	ctx := context.Background()
@@ -382,10 +358,7 @@ func ExampleLease_Downgrade() {
 
 // At most so many callers hold a lock with slots.
 func ExampleLease_Slot() {
-	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	locks := clientOf(memory.Nodes(3))
 	defer locks.Close()
 
 	ctx := context.Background()
@@ -407,15 +380,9 @@ func ExampleLease_Slot() {
 // A holder that others wait for can finish early.
 func ExampleLease_Contended() {
 	nodes := memory.Nodes(3)
-	ours, err := redlatch.New(nodes, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	ours := clientOf(nodes)
 	defer ours.Close()
-	theirs, err := redlatch.New(nodes, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	theirs := clientOf(nodes)
 	defer theirs.Close()
 
 	ctx := context.Background()

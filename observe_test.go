@@ -54,24 +54,34 @@ func (w *witness) LeaseEnd(ctx context.Context, e observe.LeaseEnd) {
 	w.note("%v: %v after %v", ctx.Value(spanKey{}), e.Cause, e.Held)
 }
 
-func TestObserverIsToldOfEverything(t *testing.T) {
+// TestObserversAreToldOfEverything has three observers, of which one is told of nodes
+// too. A later one finds in its context what an earlier one has put there.
+func TestObserversAreToldOfEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := locktest.NewLinks(t, 3)
-		w := &witness{}
-		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w, Prefix: "prefix:"})
+		first, second := &nodeWitness{}, &witness{}
+		var third counter
+		_, c := locktest.New(t, 3, redlatch.Options{Observer: observe.Join(first, second, &third), Prefix: "prefix:"})
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		c.TryLock(t.Context(), "job", nil)
 		time.Sleep(time.Second)
 		l.Extend(t.Context())
 		l.Release(t.Context())
+		time.Sleep(time.Second)
 		want := []string{
 			"start job on 3", "round acquire of job won=true", "lease of job for 10s, span=job attached=false", "end job span=job rounds=1 err=false",
 			"start job on 3", "round acquire of job won=false", "end job span=job rounds=1 err=true",
 			"round extend of job won=true",
 			"lease of job: redlatch: lock is released after 1s", "round release of job won=true",
 		}
-		if !slices.Equal(w.calls(), want) {
-			t.Errorf("notified of\n%q, want\n%q", w.calls(), want)
+		nodeless := slices.DeleteFunc(first.calls(), func(call string) bool { return strings.HasPrefix(call, "node ") })
+		if !slices.Equal(nodeless, want) {
+			t.Errorf("the first was notified of\n%q, want\n%q", nodeless, want)
+		}
+		if want[2] = strings.Replace(want[2], "span=job", "span=lease of job", 1); !slices.Equal(second.calls(), want) {
+			t.Errorf("the second was notified of\n%q, want\n%q", second.calls(), want)
+		}
+		if first.saw("node ") < 12 || third.locks != 2 {
+			t.Errorf("answers: %d, locks: %d", first.saw("node "), third.locks)
 		}
 	})
 }
@@ -218,9 +228,8 @@ func TestNodeObserverIsNotifiedOfEachAnswerAlsoOfALateOne(t *testing.T) {
 
 func TestNodeThatStopsAnsweringChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
 		w := &nodeWitness{}
-		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w})
+		links, c := locktest.New(t, 3, redlatch.Options{Observer: w})
 		lock := func() {
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 			l.Release(t.Context())
@@ -242,7 +251,7 @@ func TestNodeThatStopsAnsweringChanges(t *testing.T) {
 		if !slices.Equal(up(), []bool{true, false, true}) || w.saw("change memory:2 up=false") != 1 {
 			t.Errorf("with one node cut off: %v, %q", c.Nodes(), w.calls())
 		}
-		links[1].Set(func(l *locktest.Link) { l.Refuse = nil })
+		links[1].Mend()
 		time.Sleep(10 * time.Second)
 		lock()
 		if !slices.Equal(up(), []bool{true, true, true}) || w.saw("change memory:2 up=true") != 1 {
@@ -260,11 +269,9 @@ func TestRoundEndSaysWhatEachNodeAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := locktest.NewLinks(t, 3)
 		links[0].Cut()
-		for _, l := range links[1:] {
-			l.Set(func(l *locktest.Link) { l.Back = time.Millisecond }) // after the failure
-		}
+		links[1:].Set(func(l *locktest.Link) { l.Back = time.Millisecond }) // after the failure
 		var ends []observe.RoundEnd
-		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: roundsOf{f: func(e observe.RoundEnd) { ends = append(ends, e) }}})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: locktest.Rounds(func(e observe.RoundEnd) { ends = append(ends, e) })})
 		locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		if len(ends) == 0 {
 			t.Fatal("there was no round")
@@ -315,9 +322,7 @@ func (w *leaseEvents) RoundEnd(context.Context, observe.RoundEnd) {}
 func TestObserverIsNotifiedOfEachLeaseThatIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := locktest.NewLinks(t, 3)
-		for _, l := range links {
-			l.Set(func(l *locktest.Link) { l.Out, l.Back = 500*time.Microsecond, 500*time.Microsecond })
-		}
+		links.Set(func(l *locktest.Link) { l.Out, l.Back = 500*time.Microsecond, 500*time.Microsecond })
 		w := &leaseEvents{}
 		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w})
 		const callers = 5
@@ -362,13 +367,6 @@ func TestObserverIsNotifiedOfEachLeaseThatIsPassedOn(t *testing.T) {
 	})
 }
 
-// roundsOf is a RoundObserver that calls a function.
-type roundsOf struct{ f func(observe.RoundEnd) }
-
-func (r roundsOf) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
-func (r roundsOf) LockEnd(context.Context, observe.LockEnd)                           {}
-func (r roundsOf) RoundEnd(_ context.Context, e observe.RoundEnd)                     { r.f(e) }
-
 // slowStart is a LeaseObserver that does something before it notes a start.
 type slowStart struct {
 	witness
@@ -382,9 +380,8 @@ func (s *slowStart) LeaseStart(ctx context.Context, l observe.LeaseStart) contex
 
 func TestLeaseThatEndsBeforeItsStartIsReportedEndsAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := locktest.NewLinks(t, 1)
 		w := &slowStart{before: func() { time.Sleep(time.Minute) }}
-		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w})
+		_, c := locktest.New(t, 1, redlatch.Options{Observer: w})
 		locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		synctest.Wait()
 		start := slices.IndexFunc(w.calls(), func(s string) bool { return strings.HasPrefix(s, "lease of job for") })
@@ -397,9 +394,8 @@ func TestLeaseThatEndsBeforeItsStartIsReportedEndsAfterIt(t *testing.T) {
 
 func TestLeaseThatNoCallerGotHasNoStartAndNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 1)
 		var w witness
-		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: &w})
+		links, c := locktest.New(t, 1, redlatch.Options{Observer: &w})
 		ctx, cancel := context.WithCancel(t.Context())
 		links[0].Set(func(l *locktest.Link) { l.Hook = func(node.Request) { cancel() } })
 		if _, err := c.Lock(ctx, "job", nil); !errors.Is(err, context.Canceled) {
@@ -408,32 +404,6 @@ func TestLeaseThatNoCallerGotHasNoStartAndNoEnd(t *testing.T) {
 		time.Sleep(time.Minute)
 		if w.saw("lease of job for")+w.saw("lease of job:") != 0 || w.saw("end job") != 1 {
 			t.Errorf("notified of %q", w.calls())
-		}
-	})
-}
-
-func TestObserversPassEverythingOnToEach(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, nodes := locktest.NewLinks(t, 3)
-		first, second := &nodeWitness{}, &witness{}
-		var third counter
-		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: observe.Join(first, second, &third)})
-		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
-		c.TryLock(t.Context(), "job", nil)
-		l.Release(t.Context())
-		time.Sleep(time.Second)
-		var nodeless []string
-		for _, call := range first.calls() {
-			if !strings.HasPrefix(call, "node ") {
-				// The second finds in its context what the first has put there.
-				nodeless = append(nodeless, strings.Replace(call, "10s, span=job", "10s, span=lease of job", 1))
-			}
-		}
-		if !slices.Equal(nodeless, second.calls()) || len(second.calls()) < 8 {
-			t.Errorf("the first was notified of\n%q, the second of\n%q", nodeless, second.calls())
-		}
-		if first.saw("node ") < 9 || third.locks != 2 {
-			t.Errorf("answers: %d, locks: %d", first.saw("node "), third.locks)
 		}
 	})
 }

@@ -44,8 +44,7 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 }
 
 func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
-	links, nodes := locktest.NewLinks(t, 1)
-	c := locktest.NewClient(t, nodes, redlatch.Options{Prefix: "locks/"})
+	links, c := locktest.New(t, 1, redlatch.Options{Prefix: "locks/"})
 	for what, name := range map[string]string{
 		"empty":             "",
 		"over-long":         strings.Repeat("x", 507),
@@ -59,8 +58,12 @@ func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			_, err := c.Lock(context.Background(), name, nil)
 			locktest.WantConfigError(t, err, "name")
+			_, err = c.LockAll(context.Background(), []string{"a", name}, nil)
+			locktest.WantConfigError(t, err, "names[1]")
 		})
 	}
+	_, err := c.LockAll(context.Background(), nil, nil)
+	locktest.WantConfigError(t, err, "names")
 	if n := links[0].Count(node.OpAcquire); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
@@ -69,21 +72,31 @@ func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 }
 
 func TestBadLockOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
-	links, nodes := locktest.NewLinks(t, 1)
-	c := locktest.NewClient(t, nodes, redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 5 * time.Second}})
+	const most = 5 * time.Second
+	links, c := locktest.New(t, 1, redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: most}})
 	for _, bad := range []struct {
 		field string
+		value any
 		opts  redlatch.LockOptions
 	}{
-		{"TTL", redlatch.LockOptions{TTL: 9 * time.Millisecond}},
-		{"TTL", redlatch.LockOptions{TTL: 5001 * time.Millisecond}},
-		{"TTL", redlatch.LockOptions{TTL: -1}},
-		{"Wait", redlatch.LockOptions{Wait: -time.Second}},
-		{"Wait", redlatch.LockOptions{Wait: 100 * 24 * 365 * time.Hour}},
-		{"MaxHold", redlatch.LockOptions{MaxHold: -1}},
+		{"TTL", 9 * time.Millisecond, redlatch.LockOptions{TTL: 9 * time.Millisecond}},
+		{"TTL", most + 1, redlatch.LockOptions{TTL: most + 1}},
+		{"TTL", time.Duration(-1), redlatch.LockOptions{TTL: -1}},
+		{"Wait", -time.Second, redlatch.LockOptions{Wait: -time.Second}},
+		{"Wait", 876000 * time.Hour, redlatch.LockOptions{Wait: 876000 * time.Hour}},
+		{"MaxHold", time.Duration(-1), redlatch.LockOptions{MaxHold: -1}},
+		{"Keep", time.Duration(-1), redlatch.LockOptions{Keep: -1}},
+		{"Keep", most + 1, redlatch.LockOptions{Keep: most + 1}},
+		{"Slots", -1, redlatch.LockOptions{Slots: -1}},
+		{"Slots", 65, redlatch.LockOptions{Slots: 65}},
+		{"Slots", 2, redlatch.LockOptions{Slots: 2, Shared: true}},
 	} {
 		_, err := c.Lock(context.Background(), "job", &bad.opts)
 		locktest.WantConfigError(t, err, bad.field)
+		var said *redlatch.ConfigError
+		if errors.As(err, &said); said.Value != bad.value {
+			t.Errorf("%v: the value is %v, want %v", err, said.Value, bad.value)
+		}
 	}
 	if n := links[0].Count(node.OpAcquire); n != 0 {
 		t.Errorf("%d requests were sent", n)
@@ -138,15 +151,6 @@ func TestOneServerUnderTwoNamesIsFoundOut(t *testing.T) {
 	b.down = false
 	_, err = c.Lock(context.Background(), "job", nil)
 	locktest.WantErr(t, err, redlatch.ErrConfig)
-}
-
-func TestBadHandlesAreRefused(t *testing.T) {
-	c := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{})
-	good := locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Handle()
-	for _, text := range []string{"", "redlatch1.", "redlatch1.!!!", "redlatch2." + good[10:], good[:len(good)-4], "redlatch1.e30", "nonsense"} {
-		_, err := c.Attach(context.Background(), text)
-		locktest.WantConfigError(t, err, "handle")
-	}
 }
 
 // closable counts calls of Close.

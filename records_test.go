@@ -1,66 +1,16 @@
 package redlatch_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
-
-// store is a guarded node that can lose its data.
-type store struct {
-	name  string
-	mu    sync.Mutex
-	state nodestate.Server
-	saved nodestate.Server
-	away  bool          // it cannot be reached
-	late  time.Duration // how long a request takes
-	lives int
-}
-
-func (s *store) String() string    { return s.name }
-func (s *store) Close() error      { return nil }
-func (s *store) GuardsAlone() bool { return false }
-
-func (s *store) Do(_ context.Context, req node.Request) (node.Reply, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.away {
-		return node.Reply{}, fmt.Errorf("%w (%w)", locktest.ErrUnreachable, node.ErrUnsent)
-	}
-	if s.late > 0 {
-		s.mu.Unlock()
-		time.Sleep(s.late)
-		s.mu.Lock()
-	}
-	if err := nodestate.Check(req); err != nil {
-		return node.Reply{}, err
-	}
-	reply, _ := s.state.Apply(time.Now(), req)
-	return reply, nil
-}
-
-func (s *store) change(f func(s *store)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f(s)
-}
-
-// restart restarts the node, with all its data or with none.
-func (s *store) restart(keepData bool) {
-	s.change(func(s *store) {
-		s.lives++
-		s.state.Restart(keepData, fmt.Sprint(s.name, s.lives))
-	})
-}
 
 // settle has a client notice which nodes restarted, and outlasts their
 // quarantine.
@@ -71,21 +21,13 @@ func settle(t *testing.T, c *redlatch.Client) {
 }
 
 // newStores returns n nodes that have been in service for a minute.
-func newStores(t *testing.T, n int) (stores []*store, nodes []redlatch.Node) {
-	for i := range n {
-		s := &store{name: fmt.Sprint(i + 1)}
-		s.restart(false)
-		s.state.Silent = true
-		stores, nodes = append(stores, s), append(nodes, s)
-	}
+func newStores(t *testing.T, n int) ([]*locktest.Guarded, []redlatch.Node) {
+	stores, nodes := locktest.NewGuarded(n)
 	c := locktest.NewClient(t, nodes, redlatch.Options{Guard: redlatch.GuardOn, AssumeFresh: true})
 	must(t, locktest.MustLock(t, c, "first", redlatch.LockOptions{}).Release(t.Context()))
 	time.Sleep(time.Minute)
 	return stores, nodes
 }
-
-func cut(s *store)  { s.change(func(s *store) { s.away = true }) }
-func mend(s *store) { s.change(func(s *store) { s.away = false }) }
 
 // job is a client of the nodes, whose log is read.
 type job struct {
@@ -131,30 +73,32 @@ func TestOnceDoesNotRunAgainAfterOneServerLostItsData(t *testing.T) {
 				if usedBefore {
 					c.must(t, "1", true)
 				}
-				cut(stores[2])
-				stores[1].change(func(s *store) { s.saved = s.state.Clone() })
+				stores[2].SetDown(true)
+				saved := stores[1].Save()
 				c.must(t, "2", true)
-				mend(stores[2])
+				stores[2].SetDown(false)
 				if keepData { // but not the last
-					stores[1].change(func(s *store) { s.state = s.saved })
+					stores[1].Load(saved)
+					stores[1].Reboot()
+				} else {
+					stores[1].Empty()
 				}
-				stores[1].restart(keepData)
 				settle(t, c.Client)
-				cut(stores[0])
+				stores[0].SetDown(true)
 				ran, err := c.once(t, "2")
 				if ran {
 					t.Fatalf("used before: %v, restarted with old data: %v: it ran again", usedBefore, keepData)
 				}
 				locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-				if text := err.Error(); !strings.Contains(text, `"2" of "job"`) || !strings.Contains(text, "and 2 may have lost them; run it again when 1 answers (1: no route to host") {
+				if text := err.Error(); !strings.Contains(text, `"2" of "job"`) || !strings.Contains(text, "and 2 may have lost them; run it again when 1 answers (1: connection refused") {
 					t.Errorf("the error is %v", err)
 				}
 				// Nobody runs what may have run, and nobody forgets that it did.
 				if done, _, err := c.Completed(t.Context(), "job", "2"); done || err == nil {
 					t.Errorf("done is %v, %v", done, err)
 				}
-				mend(stores[0])
-				stores[0].change(func(s *store) { s.late = 40 * time.Millisecond })
+				stores[0].SetDown(false)
+				stores[0].OnRequest(func(node.Request) { time.Sleep(40 * time.Millisecond) })
 				c.must(t, "2", false)
 				c.must(t, "3", true)
 				if c.warnings() > 0 {
@@ -171,11 +115,11 @@ func TestNodeThatAnswersLateIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores, nodes := newStores(t, 3)
 		c := newJob(t, nodes, 0)
-		cut(stores[2])
+		stores[2].SetDown(true)
 		c.must(t, "1", true)
-		mend(stores[2])
-		stores[1].restart(false)
-		stores[0].change(func(s *store) { s.late = 40 * time.Millisecond })
+		stores[2].SetDown(false)
+		stores[1].Empty()
+		stores[0].OnRequest(func(node.Request) { time.Sleep(40 * time.Millisecond) })
 		c.must(t, "1", false)
 	})
 }
@@ -189,7 +133,7 @@ func TestFirstUseOfANameRuns(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					stores, nodes := newStores(t, n)
 					for _, s := range stores[:down] {
-						cut(s)
+						s.SetDown(true)
 					}
 					c := &job{}
 					opts := c.options()
@@ -198,7 +142,7 @@ func TestFirstUseOfANameRuns(t *testing.T) {
 					c.must(t, "1", true)
 					c.must(t, "1", false)
 					for _, s := range stores[:down] {
-						mend(s)
+						s.SetDown(false)
 					}
 					c.must(t, "2", true)
 					c.must(t, "1", false)
@@ -223,7 +167,7 @@ func TestRollingRestartForgetsNoOccurrence(t *testing.T) {
 				c.must(t, "1", true)
 				c.must(t, "2", true)
 				for i, s := range stores {
-					s.restart(false)
+					s.Empty()
 					settle(t, c.Client)
 					c.must(t, "2", false)
 					if next {
@@ -234,9 +178,9 @@ func TestRollingRestartForgetsNoOccurrence(t *testing.T) {
 					if next {
 						c.must(t, fmt.Sprint("next ", i), false)
 					}
-					cut(stores[i])
+					stores[i].SetDown(true)
 					c.must(t, "1", false)
-					mend(stores[i])
+					stores[i].SetDown(false)
 				}
 				c.must(t, "3", true)
 				if c.warnings() > 0 {
@@ -253,11 +197,11 @@ func TestOnceRunsAgainWhereTooManyForgot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores, nodes := newStores(t, 3)
 		c := newJob(t, nodes, 0)
-		cut(stores[2])
+		stores[2].SetDown(true)
 		c.must(t, "1", true)
-		mend(stores[2])
+		stores[2].SetDown(false)
 		for _, s := range stores[:2] {
-			s.restart(false)
+			s.Empty()
 			settle(t, c.Client)
 		}
 		c.must(t, "1", true)
@@ -279,9 +223,9 @@ func TestNodeThatLostItsDataLongAgoCounts(t *testing.T) {
 		stores, nodes := newStores(t, 3)
 		c := newJob(t, nodes, time.Hour)
 		c.must(t, "1", true)
-		stores[1].restart(false)
+		stores[1].Empty()
 		settle(t, c.Client)
-		cut(stores[0])
+		stores[0].SetDown(true)
 		if ran, err := c.once(t, "2"); ran || err == nil {
 			t.Errorf("one node of three is sure: ran is %v, %v", ran, err)
 		}
@@ -301,12 +245,12 @@ func TestCallerWithAShortRetentionMakesNoMemoryWhole(t *testing.T) {
 		stores, nodes := newStores(t, 3)
 		careful, hasty := newJob(t, nodes, 7*24*time.Hour), newJob(t, nodes, 3*time.Second)
 		careful.must(t, "0", true)
-		cut(stores[2])
+		stores[2].SetDown(true)
 		careful.must(t, "1", true)
-		stores[1].restart(false)
-		mend(stores[2])
+		stores[1].Empty()
+		stores[2].SetDown(false)
 		settle(t, careful.Client)
-		cut(stores[0])
+		stores[0].SetDown(true)
 		if completed, _, err := hasty.Completed(t.Context(), "job", "1"); completed || err == nil {
 			t.Errorf("one node of three is sure: completed is %v, %v", completed, err)
 		}
@@ -316,7 +260,7 @@ func TestCallerWithAShortRetentionMakesNoMemoryWhole(t *testing.T) {
 		if ran, err := careful.once(t, "1"); ran || err == nil {
 			t.Errorf("what is completed ran again: %v, %v", ran, err)
 		}
-		mend(stores[0])
+		stores[0].SetDown(false)
 		hasty.must(t, "1", false)
 		hasty.must(t, "2", true)
 		time.Sleep(time.Hour)
@@ -339,12 +283,11 @@ func TestEveryRecordIsCopied(t *testing.T) {
 				}
 			}
 		}
-		stores[2].restart(false)
+		stores[2].Empty()
 		settle(t, c.Client)
 		c.must(t, "next", true)
-		stores[2].mu.Lock()
-		defer stores[2].mu.Unlock()
-		if got := len(stores[2].state.Stored("job").Records.Completed); got != records+1 {
+		saved := stores[2].Save()
+		if got := len(saved.Stored("job").Records.Completed); got != records+1 {
 			t.Errorf("%d of %d records were copied", got, records+1)
 		}
 	})

@@ -3,6 +3,7 @@ package protocol_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,26 +131,17 @@ func (s *stage) sleep(d time.Duration, paused ...*actor) {
 	for end := s.now + d; s.now < end; {
 		next := end
 		for _, a := range s.actors {
-			if at, ok := a.claim.Timer().Get(); ok && !contains(paused, a) {
+			if at, ok := a.claim.Timer().Get(); ok && !slices.Contains(paused, a) {
 				next = min(next, max(at, s.now))
 			}
 		}
 		s.now = next
 		for _, a := range s.actors {
-			if a.claim.Timer().Reached(s.now) && !contains(paused, a) {
+			if a.claim.Timer().Reached(s.now) && !slices.Contains(paused, a) {
 				a.does("timer", protocol.Event{Kind: protocol.Timer})
 			}
 		}
 	}
-}
-
-func contains(list []*actor, a *actor) bool {
-	for _, x := range list {
-		if x == a {
-			return true
-		}
-	}
-	return false
 }
 
 // TestStoryOfAPausedHolder is the example of the package comment, step by step.

@@ -74,13 +74,13 @@ func TestHeldLeaseCostsLittleAndNoGoroutine(t *testing.T) {
 }
 
 // TestThousandsOfLeasesAreKeptByOneScheduler has nodes that answer in a
-// millisecond. The goroutines that keep the leases grow with the extensions in
-// flight, about ten at a time, not with the number of leases.
+// millisecond, and leases that came at the same moment. Their extensions are spread.
+// The goroutines that keep the leases grow with the extensions in flight, about ten
+// at a time, not with the number of leases.
 func TestThousandsOfLeasesAreKeptByOneScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const leases = 4_000
-		links, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		const leases = 1000
+		links, c := locktest.New(t, 3, redlatch.Options{})
 		goroutines := runtime.NumGoroutine()
 		held := make([]*redlatch.Lease, leases)
 		first := make([]time.Time, leases)
@@ -89,13 +89,16 @@ func TestThousandsOfLeasesAreKeptByOneScheduler(t *testing.T) {
 			first[i] = held[i].Deadline()
 		}
 		synctest.Wait()
-		for _, l := range links {
-			l.Set(func(l *locktest.Link) { l.Out = time.Millisecond })
-		}
+		links.Set(func(l *locktest.Link) { l.Out = time.Millisecond })
 		// Until each has been extended once, sample the number of goroutines.
-		most := 0
+		most, extended, together := 0, 0, 0
 		for start := time.Now(); time.Since(start) < 5*time.Second; time.Sleep(1700 * time.Microsecond) {
 			most = max(most, runtime.NumGoroutine()-goroutines)
+			now := links[0].Count(node.OpExtend)
+			extended, together = now, max(together, now-extended)
+		}
+		if together > leases/50 {
+			t.Errorf("%d of %d leases that came together were extended together", together, leases)
 		}
 		for i, l := range held {
 			if err := l.Err(); err != nil {

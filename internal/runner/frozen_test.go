@@ -23,8 +23,7 @@ func TestGrantOfANodeThatWasFrozenForLongIsUndone(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			const ttl = 3 * time.Second
-			links, nodes := locktest.NewLinks(t, n)
-			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			links, c := locktest.New(t, n, redlatch.Options{})
 			links[0].Freeze()
 			links[0].Set(func(l *locktest.Link) {
 				l.Hook = func(req node.Request) {

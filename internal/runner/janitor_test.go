@@ -2,11 +2,9 @@ package runner_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,51 +14,31 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// pooled is a node over a pool of connections. A connection that went silent is
-// closed when a request on it has reached its time limit.
-type pooled struct {
-	*locktest.Link
-	mu     sync.Mutex
-	silent int
-}
-
-func (n *pooled) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	n.mu.Lock()
-	silent := n.silent > 0
-	if silent {
-		n.silent--
-	}
-	n.mu.Unlock()
-	if silent {
-		<-ctx.Done()
-		return node.Reply{}, ctx.Err()
-	}
-	return n.Link.Do(ctx, req)
-}
-
 // TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks has the connections to
 // a minority go silent while a lock is held. Each try costs a time limit, so
 // the first tries follow each other without a delay.
 func TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, silent = 250 * time.Millisecond, 4
-		links, nodes := locktest.NewLinks(t, 3)
-		pool := &pooled{Link: links[2]}
-		nodes[2] = pool
-		c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: limit})
+		links, c := locktest.New(t, 3, redlatch.Options{NodeTimeout: limit})
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
 		synctest.Wait()
-		pool.mu.Lock()
-		pool.silent = silent
-		pool.mu.Unlock()
+		third, tries := links[2], 0
+		third.Freeze()
+		defer close(third.Frozen)
+		third.Set(func(l *locktest.Link) {
+			l.Hook = func(node.Request) {
+				if tries++; tries == silent { // the next ones are on a new connection
+					l.Set(func(l *locktest.Link) { l.Frozen = nil })
+				}
+			}
+		})
 		start := time.Now()
 		must(t, l.Release(t.Context()))
-		for links[2].Holder(t, "job") != "" && time.Since(start) < time.Minute {
+		for third.Holder(t, "job") != "" && time.Since(start) < time.Minute {
 			time.Sleep(time.Millisecond)
 		}
-		if took := time.Since(start); took > silent*limit+limit/10 {
-			t.Errorf("the key was gone %v after the release, want it after %d time limits of %v", took, silent, limit)
-		}
+		locktest.WantTook(t, start, silent*limit, silent*limit+limit/10)
 	})
 }
 
@@ -69,14 +47,13 @@ func TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks(t *testing.T) {
 func TestReleaseIsRepeatedWhenTheNodeAnswersAnother(t *testing.T) {
 	for away := 5 * time.Second; away < 6500*time.Millisecond; away += 50 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := locktest.NewLinks(t, 3)
-			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			links, c := locktest.New(t, 3, redlatch.Options{})
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
 			synctest.Wait()
-			links[2].Set(func(l *locktest.Link) { l.Refuse = locktest.ErrUnreachable })
+			links[2].Cut()
 			must(t, l.Release(t.Context()))
 			time.Sleep(away)
-			links[2].Set(func(l *locktest.Link) { l.Refuse = nil })
+			links[2].Mend()
 			locktest.MustLock(t, c, "another", redlatch.LockOptions{})
 			time.Sleep(100 * time.Millisecond)
 			locktest.WantFree(t, links, "job")
@@ -99,10 +76,9 @@ func lockMany(t *testing.T, c *redlatch.Client, leases int) (held []*redlatch.Le
 func TestReleasesThatAreOwedGoTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const leases = 1000
-		links, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		links, c := locktest.New(t, 3, redlatch.Options{})
 		held := lockMany(t, c, leases)
-		links[2].Set(func(l *locktest.Link) { l.Refuse = locktest.ErrUnreachable })
+		links[2].Cut()
 		for _, l := range held {
 			must(t, l.Release(t.Context()))
 		}
@@ -121,8 +97,7 @@ func TestReleasesThatAreOwedGoTogether(t *testing.T) {
 func TestReleaseIsRepeatedThoughTooManyWaitForItsNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const leases = 60
-		links, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		links, c := locktest.New(t, 3, redlatch.Options{})
 		held := lockMany(t, c, leases)
 		links[2].Freeze()
 		before := links[2].Count(node.OpRelease)
@@ -156,9 +131,8 @@ func TestCloseSaysWhatItLeaves(t *testing.T) {
 		"well":        {func(*locktest.Link) {}, 0, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := locktest.NewLinks(t, 3)
 			var log bytes.Buffer
-			client := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			links, client := locktest.New(t, 3, redlatch.Options{NodeTimeout: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			for _, name := range []string{"a", "b"} {
 				locktest.MustLock(t, client, name, redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
 			}
@@ -186,13 +160,10 @@ func TestCloseSendsTheReleasesThatAJanitorOwes(t *testing.T) {
 	const leases = 48
 	for _, answers := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := locktest.NewLinks(t, 3)
-			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			links, c := locktest.New(t, 3, redlatch.Options{})
 			held := lockMany(t, c, leases)
 			refuse := func(err error) {
-				for _, l := range links {
-					l.Set(func(l *locktest.Link) { l.Refuse = err })
-				}
+				links.Set(func(l *locktest.Link) { l.Refuse = err })
 			}
 			refuse(locktest.ErrUnreachable)
 			for _, l := range held {

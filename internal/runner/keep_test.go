@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +14,7 @@ func TestKeepKeepsTheLockTakenAfterTheRelease(t *testing.T) {
 	const keep = 20 * time.Second
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			_, nodes := locktest.NewLinks(t, n)
-			c := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second})
+			_, c := locktest.New(t, n, redlatch.Options{TTL: 2 * time.Second})
 			// Released at once.
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
 			token := l.Token()
@@ -57,8 +55,7 @@ func TestKeepOutlivesACrashAndALoss(t *testing.T) {
 
 func TestAttemptThatFailsKeepsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		links, c := locktest.New(t, 3, redlatch.Options{})
 		links[1].Take(t, "job", "stray", time.Second)
 		links[2].Take(t, "job", "stray", time.Second)
 		_, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{Keep: 20 * time.Second})
@@ -68,37 +65,4 @@ func TestAttemptThatFailsKeepsNothing(t *testing.T) {
 		synctest.Wait()
 		locktest.WantFree(t, links, "job")
 	})
-}
-
-func TestKeepSurvivesAHandle(t *testing.T) {
-	const keep = 20 * time.Second
-	synctest.Test(t, func(t *testing.T) {
-		_, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second})
-		for _, free := range []bool{false, true} {
-			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
-			time.Sleep(time.Second)
-			text, err := l.Detach()
-			must(t, err)
-			if free {
-				err = c.Release(t.Context(), text)
-			} else if l, err = c.Attach(t.Context(), text); err == nil {
-				err = l.Release(t.Context())
-			}
-			must(t, err)
-			locktest.WantTakenFor(t, c, "job", keep-time.Second)
-		}
-	})
-}
-
-func TestKeepIsAtMostMaxTTL(t *testing.T) {
-	_, nodes := locktest.NewLinks(t, 1)
-	c := locktest.NewClient(t, nodes, redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 15 * time.Second}})
-	for _, keep := range []time.Duration{-1, 16 * time.Second} {
-		_, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{Keep: keep})
-		var bad *redlatch.ConfigError
-		if !errors.As(err, &bad) || bad.Field != "Keep" || bad.Value != keep {
-			t.Errorf("%v: %v, want a ConfigError about Keep", keep, err)
-		}
-	}
 }

@@ -1,21 +1,19 @@
 package runner_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
 
 // slowly makes every request and every reply on a link take half of d.
-func slowly(links []*locktest.Link, d time.Duration) {
-	for _, l := range links {
-		l.Set(func(l *locktest.Link) { l.Out, l.Back = d/2, d/2 })
-	}
+func slowly(links locktest.Links, d time.Duration) {
+	links.Set(func(l *locktest.Link) { l.Out, l.Back = d/2, d/2 })
 }
 
 // TestMomentOfStarvationIsWaitedOut has all nodes answer late, as on a busy
@@ -28,8 +26,7 @@ func TestMomentOfStarvationIsWaitedOut(t *testing.T) {
 			{30 * time.Second, 1900 * time.Millisecond},
 		} {
 			synctest.Test(t, func(t *testing.T) {
-				links, nodes := locktest.NewLinks(t, n)
-				client := locktest.NewClient(t, nodes, redlatch.Options{})
+				links, client := locktest.New(t, n, redlatch.Options{})
 				slowly(links, c.late)
 				l, err := client.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: c.ttl})
 				if err != nil {
@@ -60,8 +57,7 @@ func TestTimeLimitLeavesRoomForAnotherTry(t *testing.T) {
 		{5 * time.Second, 4 * time.Second, 4 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := locktest.NewLinks(t, 1)
-			client := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: c.set})
+			links, client := locktest.New(t, 1, redlatch.Options{NodeTimeout: c.set})
 			links[0].Freeze()
 			start := time.Now()
 			_, err := client.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: c.ttl})
@@ -74,71 +70,46 @@ func TestTimeLimitLeavesRoomForAnotherTry(t *testing.T) {
 }
 
 // TestMinorityThatIsFrozenHoldsUpNoDecision has a quorum answer without a
-// decision. The client waits for the other nodes for a moment only, not for the
-// whole limit.
+// decision. The client waits for the other nodes once, for a moment only, not for the
+// whole limit. If the limit ends in that moment, the silent nodes have failed.
 func TestMinorityThatIsFrozenHoldsUpNoDecision(t *testing.T) {
-	for _, c := range []struct{ answers, want time.Duration }{
-		{0, 250 * time.Millisecond},
-		{100 * time.Millisecond, 400 * time.Millisecond}, // slow nodes: four times what the others took
+	for _, c := range []struct {
+		answers, limit, want time.Duration
+		failed               int
+	}{
+		{0, 0, 250 * time.Millisecond, 0},
+		{100 * time.Millisecond, 0, 400 * time.Millisecond, 0}, // slow nodes: four times what the others took
+		{0, 50 * time.Millisecond, 50 * time.Millisecond, 2},
+		{0, 100 * time.Millisecond, 100 * time.Millisecond, 2},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			links, nodes := locktest.NewLinks(t, 5)
-			client := locktest.NewClient(t, nodes, redlatch.Options{})
-			// Two nodes refuse and one grants: only the two silent ones could
-			// decide it.
-			links[0].Take(t, "job", "another", time.Hour)
-			links[1].Take(t, "job", "another", time.Hour)
-			slowly(links, c.answers)
-			links[3].Freeze()
-			links[4].Freeze()
-			for i := range 3 {
-				start, want := time.Now(), c.answers
-				if i == 0 {
-					want = c.want
+		for range 10 { // two timers for the same moment would make it random
+			synctest.Test(t, func(t *testing.T) {
+				var failed []int
+				links, client := locktest.New(t, 5, redlatch.Options{NodeTimeout: c.limit, Observer: locktest.Rounds(func(e observe.RoundEnd) {
+					failed = append(failed, e.Failed)
+				})})
+				// Two nodes refuse and one grants: only the two silent ones could
+				// decide it.
+				links[:2].Take(t, "job", "another", time.Hour)
+				slowly(links, c.answers)
+				links[3:].Freeze()
+				for i := range 30 {
+					start, want := time.Now(), c.answers
+					if i == 0 {
+						want = c.want
+					}
+					_, err := client.TryLock(t.Context(), "job", nil)
+					locktest.WantErr(t, err, redlatch.ErrHeld)
+					if took := time.Since(start); took != want || i == 0 && failed[0] != c.failed {
+						t.Errorf("%+v: round %d took %v, want %v; %d nodes failed in the first", c, i+1, took, want, failed[0])
+					}
+					time.Sleep(10 * c.answers) // what was granted is undone
+					synctest.Wait()
 				}
-				_, err := client.TryLock(t.Context(), "job", nil)
-				locktest.WantErr(t, err, redlatch.ErrHeld)
-				if took := time.Since(start); took != want {
-					t.Errorf("answers after %v: round %d took %v, want %v", c.answers, i+1, took, want)
+				if asked := links[4].Count(node.OpAcquire); c.answers == 0 && asked > 1+16 {
+					t.Errorf("a silent node was asked %d times at once", asked)
 				}
-				time.Sleep(time.Second) // what was granted is undone
-			}
-		})
-	}
-}
-
-// firstRound is an observer that keeps the result of the first round.
-type firstRound struct{ end *observe.RoundEnd }
-
-func (f *firstRound) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
-func (f *firstRound) LockEnd(context.Context, observe.LockEnd)                           {}
-
-func (f *firstRound) RoundEnd(_ context.Context, end observe.RoundEnd) {
-	if f.end == nil {
-		f.end = &end
-	}
-}
-
-// TestLimitThatIsNoLongerThanPatienceEndsTheRound has the node time limit end
-// at the moment when a quorum without a decision stops waiting for the other
-// nodes. The silent nodes have then timed out.
-func TestLimitThatIsNoLongerThanPatienceEndsTheRound(t *testing.T) {
-	for range 20 { // two timers for the same moment would make it random
-		synctest.Test(t, func(t *testing.T) {
-			links, nodes := locktest.NewLinks(t, 5)
-			var saw firstRound
-			client := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: 50 * time.Millisecond, Observer: &saw})
-			// Two nodes refuse and one grants: only the two silent ones could
-			// decide it.
-			links[0].Take(t, "job", "another", time.Hour)
-			links[1].Take(t, "job", "another", time.Hour)
-			links[3].Freeze()
-			links[4].Freeze()
-			_, err := client.TryLock(t.Context(), "job", nil)
-			locktest.WantErr(t, err, redlatch.ErrHeld)
-			if saw.end.Failed != 2 || saw.end.Elapsed != 50*time.Millisecond {
-				t.Errorf("%d nodes failed, after %v; want the 2 that were silent, after 50ms", saw.end.Failed, saw.end.Elapsed)
-			}
-		})
+			})
+		}
 	}
 }

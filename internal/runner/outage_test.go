@@ -16,26 +16,12 @@ import (
 )
 
 // outage has two of three links fail for d from now on; for ever, if d is 0.
-func outage(links []*locktest.Link, d time.Duration) {
-	for _, l := range links[1:3] {
-		l.Cut()
-	}
+func outage(links locktest.Links, d time.Duration) {
+	links[1:3].Cut()
 	if d > 0 {
 		time.AfterFunc(d, func() {
-			for _, l := range links[1:3] {
-				l.Set(func(l *locktest.Link) { l.Refuse = nil })
-			}
+			links[1:3].Mend()
 		})
-	}
-}
-
-// wantTook fails unless the time since start is between least and most. A limit
-// ends a wait at that very moment; nodes that are back are found within the
-// longest delay.
-func wantTook(t *testing.T, start time.Time, least, most time.Duration) {
-	t.Helper()
-	if took := time.Since(start); took < least || took > most {
-		t.Errorf("it took %v, want %v to %v", took, least, most)
 	}
 }
 
@@ -50,37 +36,33 @@ func TestLockWaitsForServersUntilItsBound(t *testing.T) {
 			return c.Lock(ctx, "job", nil)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				links, nodes := locktest.NewLinks(t, 3)
-				c := locktest.NewClient(t, nodes, redlatch.Options{})
-				outage(links, 7*time.Second)
-				start := time.Now()
-				l, err := ask(c)
-				must(t, err)
-				wantTook(t, start, 7*time.Second, 7200*time.Millisecond)
-				l.Release(t.Context())
+		locktest.Run(t, name, func(t *testing.T) {
+			links, c := locktest.New(t, 3, redlatch.Options{})
+			outage(links, 7*time.Second)
+			start := time.Now()
+			l, err := ask(c)
+			must(t, err)
+			locktest.WantTook(t, start, 7*time.Second, 7200*time.Millisecond)
+			l.Release(t.Context())
 
-				outage(links, 0)
-				start = time.Now()
-				_, err = ask(c)
-				want := redlatch.ErrNoQuorum
-				if name == "context" {
-					want = context.DeadlineExceeded
-				}
-				if !errors.Is(err, want) || !strings.Contains(err.Error(), "no quorum (2 of 3 needed)") {
-					t.Errorf("got %v, want %v, with what it waited for", err, want)
-				}
-				wantTook(t, start, 10*time.Second, 10*time.Second)
-			})
+			outage(links, 0)
+			start = time.Now()
+			_, err = ask(c)
+			want := redlatch.ErrNoQuorum
+			if name == "context" {
+				want = context.DeadlineExceeded
+			}
+			if !errors.Is(err, want) || !strings.Contains(err.Error(), "no quorum (2 of 3 needed)") {
+				t.Errorf("got %v, want %v, with what it waited for", err, want)
+			}
+			locktest.WantTook(t, start, 10*time.Second, 10*time.Second)
 		})
 	}
 }
 
 func TestLockWithNoBoundHasPatienceWithAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		links, c := locktest.New(t, 3, redlatch.Options{})
 		outage(links, redlatch.OutagePatience-300*time.Millisecond)
 		locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
 
@@ -88,13 +70,13 @@ func TestLockWithNoBoundHasPatienceWithAnOutage(t *testing.T) {
 		start := time.Now()
 		_, err := c.Lock(t.Context(), "job", nil)
 		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-		wantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience)
+		locktest.WantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience)
 
 		// TryLock does not wait for servers.
 		start = time.Now()
 		_, err = c.TryLock(t.Context(), "job", nil)
 		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-		wantTook(t, start, 0, 0)
+		locktest.WantTook(t, start, 0, 0)
 	})
 }
 
@@ -103,27 +85,21 @@ func TestLockWithNoBoundHasPatienceWithAnOutage(t *testing.T) {
 // three rounds in a row have failed.
 func TestOneSlowRoundIsNoOutage(t *testing.T) {
 	const limit = 5 * time.Second
-	for _, slow := range []int{1, 2} {
+	for slow := range time.Duration(4) {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := locktest.NewLinks(t, 1)
-			c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: limit})
-			links[0].Freeze()
-			time.AfterFunc(time.Duration(slow)*limit, links[0].Thaw)
+			links, c := locktest.New(t, 1, redlatch.Options{NodeTimeout: limit})
+			links.Freeze()
+			if slow < 3 {
+				time.AfterFunc(slow*limit, links.Thaw)
+			}
 			start := time.Now()
-			locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
-			wantTook(t, start, time.Duration(slow)*limit, time.Duration(slow)*limit+time.Second)
+			if _, err := c.Lock(t.Context(), "job", nil); errors.Is(err, redlatch.ErrNoQuorum) != (slow == 3) {
+				t.Errorf("after %d rounds that failed: %v", slow, err)
+			}
+			locktest.WantTook(t, start, slow*limit, slow*limit+time.Second)
+			links.Thaw()
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 1)
-		c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: limit})
-		links[0].Freeze()
-		start := time.Now()
-		_, err := c.Lock(t.Context(), "job", nil)
-		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-		wantTook(t, start, 3*limit, 3*limit+time.Second)
-		links[0].Thaw()
-	})
 }
 
 // Two outages begin in the middle of a wait. One of them is too long for a
@@ -150,9 +126,9 @@ func TestOutageInTheMiddleOfAWaitIsAsOneAtItsBeginning(t *testing.T) {
 			locktest.WantErr(t, ended, redlatch.ErrNoQuorum)
 			if wait == 0 {
 				// The caller notices it when it next asks.
-				wantTook(t, start, 40*time.Second+redlatch.OutagePatience, 41*time.Second+redlatch.OutagePatience)
+				locktest.WantTook(t, start, 40*time.Second+redlatch.OutagePatience, 41*time.Second+redlatch.OutagePatience)
 			} else {
-				wantTook(t, start, wait, wait)
+				locktest.WantTook(t, start, wait, wait)
 			}
 		})
 	}
@@ -177,29 +153,9 @@ func TestErrorAtTheEndOfAWaitIsWhatKeptItLast(t *testing.T) {
 	})
 }
 
-// TestWaitOutlastsAnOutage asks once with NoWait, as with a holder, and then waits
-// for longer than the outage.
-func TestWaitOutlastsAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		outage(links, 3*redlatch.OutagePatience)
-		before := links[0].Count(node.OpAcquire)
-		_, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Wait: redlatch.NoWait})
-		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-		synctest.Wait() // two nodes that fail end a round: the request to the third may be yet to be sent
-		if tries := links[0].Count(node.OpAcquire) - before; tries != 1 {
-			t.Errorf("with NoWait a node was asked %d times", tries)
-		}
-		if _, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Wait: 5 * time.Minute}); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestEachCallerInLineWaitsForServersByItsOwnBound has several callers in the
 // local queue of one client, of which one asks for all. The outage begins while
-// they wait.
+// they wait. One more comes when it has begun.
 func TestEachCallerInLineWaitsForServersByItsOwnBound(t *testing.T) {
 	for _, front := range []time.Duration{time.Minute, 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -213,15 +169,20 @@ func TestEachCallerInLineWaitsForServersByItsOwnBound(t *testing.T) {
 					_, err := hosts[0].Lock(context.Background(), "job", &redlatch.LockOptions{Wait: wait})
 					locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 					if wait == 0 {
-						wantTook(t, begin, 2*time.Second+redlatch.OutagePatience, 3500*time.Millisecond+redlatch.OutagePatience)
+						locktest.WantTook(t, begin, 2*time.Second+redlatch.OutagePatience, 3500*time.Millisecond+redlatch.OutagePatience)
 					} else {
-						wantTook(t, begin, wait, wait+10*time.Millisecond)
+						locktest.WantTook(t, begin, wait, wait+10*time.Millisecond)
 					}
 				})
 				time.Sleep(time.Millisecond)
 			}
 			time.Sleep(2 * time.Second)
 			outage(hosts[0].Links, 0)
+			time.Sleep(time.Second) // the one that asks notices
+			late := time.Now()
+			_, err := hosts[0].Lock(t.Context(), "job", nil)
+			locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+			locktest.WantTook(t, late, redlatch.OutagePatience, redlatch.OutagePatience)
 			all.Wait()
 		})
 	}
@@ -237,13 +198,9 @@ func TestWaiterThatMissedARoundHasItsOldPlaceBack(t *testing.T) {
 			first := locktest.MustLock(t, hosts[5].Client, "job", redlatch.LockOptions{})
 			served := queueUp(t, hosts[:5], time.Millisecond, func() {
 				time.Sleep(time.Second)
-				for _, l := range hosts[0].Links {
-					l.Freeze()
-				}
+				hosts[0].Links.Freeze()
 				time.Sleep(900 * time.Millisecond)
-				for _, l := range hosts[0].Links {
-					l.Thaw()
-				}
+				hosts[0].Links.Thaw()
 				time.Sleep(600 * time.Millisecond)
 				first.Release(t.Context())
 			})
@@ -283,7 +240,7 @@ func TestLockWaitsForTheEndOfAMembershipChange(t *testing.T) {
 		locktest.WantErr(t, err, redlatch.ErrConfig, redlatch.ErrChanging)
 		start := time.Now()
 		locktest.MustLock(t, c, "job", redlatch.LockOptions{Wait: time.Minute}).Release(t.Context())
-		wantTook(t, start, 4900*time.Millisecond, 5200*time.Millisecond)
+		locktest.WantTook(t, start, 4900*time.Millisecond, 5200*time.Millisecond)
 
 		for i := range nodes {
 			nodes[i] = &changing{links[i], time.Now().Add(time.Hour)}
@@ -291,6 +248,6 @@ func TestLockWaitsForTheEndOfAMembershipChange(t *testing.T) {
 		start = time.Now()
 		_, err = locktest.NewClient(t, nodes, redlatch.Options{}).Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 3 * time.Second})
 		locktest.WantErr(t, err, redlatch.ErrChanging)
-		wantTook(t, start, 3*time.Second, 3*time.Second)
+		locktest.WantTook(t, start, 3*time.Second, 3*time.Second)
 	})
 }

@@ -14,8 +14,7 @@ import (
 // leaveAfter asks for "job", and leaves before it has it.
 func leaveAfter(t *testing.T, c *redlatch.Client, d time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	defer cancel()
+	ctx := locktest.Within(t, d)
 	if _, err := c.Lock(ctx, "job", nil); err == nil {
 		t.Fatal("the lock was acquired")
 	}

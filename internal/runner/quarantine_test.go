@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,39 +27,35 @@ func trusted(t *testing.T, nodes []redlatch.Node) *redlatch.Client {
 	return c
 }
 
-// TestLockOutwaitsAQuarantineThatBeginsWithItsFirstRequest reboots all nodes
-// while no client runs, so that their quarantines begin with the nightly job.
+// rebooted returns nodes that were in service, and have rebooted while no client ran.
+func rebooted(t *testing.T, n int) []redlatch.Node {
+	all, nodes := locktest.NewGuarded(n)
+	trusted(t, nodes)
+	for _, g := range all {
+		g.Reboot()
+	}
+	return nodes
+}
+
+// TestLockOutwaitsAQuarantineThatBeginsWithItsFirstRequest has all nodes rebooted, so
+// that their quarantines begin with the nightly job, or a node that is new.
 func TestLockOutwaitsAQuarantineThatBeginsWithItsFirstRequest(t *testing.T) {
 	for name, ask := range map[string]redlatch.LockOptions{
 		"no limit": {}, "a wait shorter than the quarantine": {Wait: time.Second},
 	} {
-		for _, n := range []int{1, 3, 5} {
-			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					all, nodes := locktest.NewGuarded(n)
-					trusted(t, nodes)
-					for _, g := range all {
-						g.Reboot()
-					}
-					c := locktest.NewClient(t, nodes, redlatch.Options{})
-					start := time.Now()
-					l := locktest.MustLock(t, c, "job", ask)
-					wantTook(t, start, wholeQuarantine, wholeQuarantine+100*time.Millisecond)
-					l.Release(t.Context())
-				})
+		for _, n := range []int{0, 1, 3, 5} {
+			locktest.Run(t, fmt.Sprint(name, "/", n), func(t *testing.T) {
+				_, nodes := locktest.NewGuarded(1)
+				if n > 0 {
+					nodes = rebooted(t, n)
+				}
+				c := locktest.NewClient(t, nodes, redlatch.Options{})
+				start := time.Now()
+				locktest.MustLock(t, c, "job", ask).Release(t.Context())
+				locktest.WantTook(t, start, wholeQuarantine, wholeQuarantine+100*time.Millisecond)
 			})
 		}
 	}
-}
-
-func TestFirstUseOfANodeWaitsForItsQuarantine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, nodes := locktest.NewGuarded(1)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		start := time.Now()
-		locktest.MustLock(t, c, "job", redlatch.LockOptions{Wait: time.Second}).Release(t.Context())
-		wantTook(t, start, wholeQuarantine, wholeQuarantine+100*time.Millisecond)
-	})
 }
 
 // TestTryLockSaysWhenTheQuarantineEnds asks again at that moment.
@@ -76,7 +71,7 @@ func TestTryLockSaysWhenTheQuarantineEnds(t *testing.T) {
 		all[2].SetDown(true)
 		start := time.Now()
 		_, err := c.TryLock(t.Context(), "job", nil)
-		wantTook(t, start, 0, 10*time.Millisecond)
+		locktest.WantTook(t, start, 0, 10*time.Millisecond)
 		locktest.WantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
 		var quorum *redlatch.QuorumError
 		if !errors.As(err, &quorum) {
@@ -101,42 +96,30 @@ func TestTryLockSaysWhenTheQuarantineEnds(t *testing.T) {
 	})
 }
 
-// TestNodesThatAreDownAreNoQuarantine has one node in quarantine and one down,
-// so that the end of the quarantine gives no quorum.
+// TestNodesThatAreDownAreNoQuarantine has one node in quarantine and two down,
+// so that the end of the quarantine gives no quorum; or three new nodes of which one
+// is down, so that nobody may mark the others.
 func TestNodesThatAreDownAreNoQuarantine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all, nodes := locktest.NewGuarded(3)
-		trusted(t, nodes)
-		all[0].Reboot()
-		all[1].SetDown(true)
-		all[2].SetDown(true)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		start := time.Now()
-		_, err := c.Lock(context.Background(), "job", nil)
-		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-		wantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience+10*time.Millisecond)
-		var quorum *redlatch.QuorumError
-		if errors.As(err, &quorum); quorum == nil {
-			t.Fatal(err)
-		}
-		if left := quorum.QuarantineLeft; left != 0 {
-			t.Errorf("%v until a quorum is back, and two nodes are down", left)
-		}
-	})
-}
-
-// TestQuarantineThatCannotBeginIsAnOutage has three new nodes of which one is
-// down: nobody may mark the others.
-func TestQuarantineThatCannotBeginIsAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all, nodes := locktest.NewGuarded(3)
-		all[2].SetDown(true)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		start := time.Now()
-		_, err := c.Lock(context.Background(), "job", nil)
-		locktest.WantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
-		wantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience+time.Second)
-	})
+	for _, used := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			all, nodes := locktest.NewGuarded(3)
+			if used {
+				trusted(t, nodes)
+				all[0].Reboot()
+				all[1].SetDown(true)
+			}
+			all[2].SetDown(true)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			start := time.Now()
+			_, err := c.Lock(context.Background(), "job", nil)
+			locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+			locktest.WantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience+time.Second)
+			var quorum *redlatch.QuorumError
+			if errors.As(err, &quorum); quorum.QuarantineLeft != 0 || !used && !errors.Is(err, redlatch.ErrQuarantine) {
+				t.Errorf("nodes that were in service: %v; got %v, and %v until a quorum is back", used, err, quorum.QuarantineLeft)
+			}
+		})
+	}
 }
 
 // TestWaitForAHolderIsNotShortenedByAQuarantine has a lock that was granted
@@ -155,7 +138,7 @@ func TestWaitForAHolderIsNotShortenedByAQuarantine(t *testing.T) {
 		start := time.Now()
 		_, err = c.Lock(t.Context(), "job", &redlatch.LockOptions{Wait: 3 * time.Second})
 		locktest.WantErr(t, err, redlatch.ErrHeld)
-		wantTook(t, start, wholeQuarantine+3*time.Second, wholeQuarantine+3200*time.Millisecond)
+		locktest.WantTook(t, start, wholeQuarantine+3*time.Second, wholeQuarantine+3200*time.Millisecond)
 		if held.Err() != nil {
 			t.Error(held.Err())
 		}
@@ -178,7 +161,7 @@ func TestQuarantineThatBeginsAgainAndAgainEndsTheWait(t *testing.T) {
 		_, err := c.Lock(context.Background(), "job", nil)
 		locktest.WantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
 		most := wholeQuarantine + redlatch.OutagePatience
-		wantTook(t, start, most, most+time.Second)
+		locktest.WantTook(t, start, most, most+time.Second)
 	})
 }
 
@@ -186,27 +169,14 @@ func TestQuarantineThatBeginsAgainAndAgainEndsTheWait(t *testing.T) {
 // a limit in one local queue.
 func TestCallersOfOneClientOutwaitAQuarantineTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, nodes := locktest.NewGuarded(3)
-		trusted(t, nodes)
-		for _, g := range all {
-			g.Reboot()
-		}
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		c := locktest.NewClient(t, rebooted(t, 3), redlatch.Options{})
 		start := time.Now()
-		var callers sync.WaitGroup
+		callers := &line{t: t}
 		for i := range 12 {
-			callers.Go(func() {
-				l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: time.Duration(i%3) * 5 * time.Second})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				time.Sleep(time.Millisecond)
-				l.Release(context.Background())
-			})
+			callers.join(c, fmt.Sprint(i), time.Millisecond, redlatch.LockOptions{Wait: time.Duration(i%3) * 5 * time.Second})
 		}
-		callers.Wait()
-		wantTook(t, start, wholeQuarantine, wholeQuarantine+5*time.Second)
+		callers.all.Wait()
+		locktest.WantTook(t, start, wholeQuarantine, wholeQuarantine+5*time.Second)
 	})
 }
 

@@ -37,38 +37,6 @@ func TestRepairOfALockThatWasReleasedLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestRepairThatIsOvertakenByTheReleaseIsUndone releases a lock while the
-// repair of a node that lost it is in flight. Meanwhile a contender has raised
-// the fence there.
-func TestRepairThatIsOvertakenByTheReleaseIsUndone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
-		synctest.Wait()
-		locktest.Release(t, links[2], "job")
-		_, err := locktest.NewClient(t, nodes, redlatch.Options{}).TryLock(t.Context(), "job", nil)
-		locktest.WantErr(t, err, redlatch.ErrHeld)
-		synctest.Wait()
-		links[2].Set(func(l *locktest.Link) {
-			l.Hook = func(req node.Request) {
-				if req.Op == node.OpRepair {
-					time.Sleep(50 * time.Millisecond)
-				}
-			}
-		})
-		// An answer in the very moment in which the round is decided is used by
-		// the next extension only.
-		for links[2].Count(node.OpRepair) == 0 {
-			must(t, l.Extend(t.Context()))
-			synctest.Wait()
-		}
-		must(t, l.Release(t.Context()))
-		time.Sleep(time.Second)
-		locktest.WantFree(t, links, "job")
-	})
-}
-
 // TestRepairThatMeetsARivalIsTriedAgainSoon has a node lose a lock, and a rival be granted
 // it there for a moment, before each of the first extensions or between an extension and
 // its repair. A rolling restart waits until every lock is back, so that must not take until
@@ -77,8 +45,7 @@ func TestRepairThatMeetsARivalIsTriedAgainSoon(t *testing.T) {
 	const rival = "0123456789abcdef0123456789abcdef:rival"
 	for _, before := range []node.Op{node.OpExtend, node.OpRepair} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := locktest.NewLinks(t, 3)
-			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			links, c := locktest.New(t, 3, redlatch.Options{})
 			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 			synctest.Wait()
 			locktest.Release(t, links[2], "job")

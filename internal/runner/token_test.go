@@ -40,31 +40,20 @@ func TestTokensGrowThoughClientClocksAreWrong(t *testing.T) {
 // takeTurns has clients lock one name so many times each. Tokens must grow.
 func takeTurns(t *testing.T, clients []*redlatch.Client, times int) {
 	t.Helper()
-	var mu sync.Mutex
-	var last redlatch.Token
+	var h locktest.History
 	var all sync.WaitGroup
-	for i, c := range clients {
+	for _, c := range clients {
 		all.Go(func() {
 			for range times {
-				l, err := c.Lock(t.Context(), "job", nil)
-				if err != nil {
-					t.Errorf("client %d: %v", i, err)
-					return
-				}
-				mu.Lock()
-				if l.Token() <= last {
-					exclusion.Never(t, "client %d: token %d after %d", i, l.Token(), last)
-				}
-				last = l.Token()
-				mu.Unlock()
-				if err := l.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				h.Hold(t, c, "job", redlatch.LockOptions{}, time.Nanosecond)
 				time.Sleep(time.Millisecond)
 			}
 		})
 	}
 	all.Wait()
+	if leases, _ := h.Judge(t); leases != times*len(clients) {
+		t.Errorf("they had %d leases, want %d each", leases, times)
+	}
 }
 
 func TestANodeWithAWrongClockIsNamedAndLocksNobodyOut(t *testing.T) {

@@ -52,22 +52,18 @@ func wantServedWithin(t *testing.T, served <-chan time.Time, since time.Time, li
 
 func TestLowestTicketThatIsCutOffHoldsUpNobody(t *testing.T) {
 	for _, down := range []int{2, 3, 4} {
-		t.Run(fmt.Sprintf("node %d is down", down+1), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				hosts := locktest.NewHosts(t, 4, 5, redlatch.Options{})
-				first := locktest.MustLock(t, hosts[3].Client, "job", redlatch.LockOptions{})
-				synctest.Wait() // until it is on every node
-				firstServed(t, hosts[0])
-				served := firstServed(t, hosts[1], hosts[2])
-				for _, l := range hosts[0].Links[2:] {
-					l.Cut()
-				}
-				for _, h := range hosts[1:] {
-					h.Links[down].Cut()
-				}
-				first.Release(t.Context())
-				wantServedWithin(t, served, time.Now(), time.Second)
-			})
+		locktest.Run(t, fmt.Sprintf("node %d is down", down+1), func(t *testing.T) {
+			hosts := locktest.NewHosts(t, 4, 5, redlatch.Options{})
+			first := locktest.MustLock(t, hosts[3].Client, "job", redlatch.LockOptions{})
+			synctest.Wait() // until it is on every node
+			firstServed(t, hosts[0])
+			served := firstServed(t, hosts[1], hosts[2])
+			hosts[0].Links[2:].Cut()
+			for _, h := range hosts[1:] {
+				h.Links[down].Cut()
+			}
+			first.Release(t.Context())
+			wantServedWithin(t, served, time.Now(), time.Second)
 		})
 	}
 }
@@ -77,9 +73,7 @@ func TestLowestTicketThatWasAlwaysCutOffHoldsUpNobody(t *testing.T) {
 		hosts := locktest.NewHosts(t, 3, 5, redlatch.Options{})
 		first := locktest.MustLock(t, hosts[2].Client, "job", redlatch.LockOptions{})
 		synctest.Wait() // until it is on every node
-		for _, l := range hosts[0].Links[2:] {
-			l.Freeze()
-		}
+		hosts[0].Links[2:].Freeze()
 		hosts[1].Links[4].Cut()
 		firstServed(t, hosts[0])
 		served := firstServed(t, hosts[1])
@@ -89,46 +83,25 @@ func TestLowestTicketThatWasAlwaysCutOffHoldsUpNobody(t *testing.T) {
 	})
 }
 
-func TestCallersWithAMinorityEachDoNotWaitForEachOther(t *testing.T) {
-	for _, n := range []int{2, 3, 4, 5} {
-		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				hosts := locktest.NewHosts(t, 2, n, redlatch.Options{})
-				for i := range n {
-					// Each is near one half of the nodes and far from the
-					// other, so each is granted its half before the other's
-					// requests arrive.
-					far := hosts[i*2/n]
-					far.Links[i].Set(func(l *locktest.Link) { l.Out = 20 * time.Millisecond })
-				}
-				start := time.Now()
-				wantServedWithin(t, firstServed(t, hosts...), start, time.Second)
-			})
-		})
-	}
-}
-
 func TestEqualTicketsAreSettled(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5} {
 		for crowd := 2; crowd <= 6; crowd += 2 {
-			t.Run(fmt.Sprintf("%d on %d nodes", crowd, n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					hosts := locktest.NewHosts(t, crowd, n, redlatch.Options{})
-					// All arrive in the same moment of virtual time, so their
-					// tickets are the same.
-					var all sync.WaitGroup
-					start := time.Now()
-					for _, h := range hosts {
-						all.Go(func() {
-							l := locktest.MustLock(t, h.Client, "job", redlatch.LockOptions{})
-							l.Release(t.Context())
-						})
-					}
-					all.Wait()
-					if took := time.Since(start); took > time.Second {
-						t.Errorf("%d callers were through after %v", crowd, took)
-					}
-				})
+			locktest.Run(t, fmt.Sprintf("%d on %d nodes", crowd, n), func(t *testing.T) {
+				hosts := locktest.NewHosts(t, crowd, n, redlatch.Options{})
+				// All arrive in the same moment of virtual time, so their
+				// tickets are the same.
+				var all sync.WaitGroup
+				start := time.Now()
+				for _, h := range hosts {
+					all.Go(func() {
+						l := locktest.MustLock(t, h.Client, "job", redlatch.LockOptions{})
+						l.Release(t.Context())
+					})
+				}
+				all.Wait()
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("%d callers were through after %v", crowd, took)
+				}
 			})
 		}
 	}
@@ -140,9 +113,7 @@ func TestReleaseThatReachesAMinorityAloneIsOutlived(t *testing.T) {
 		first := locktest.MustLock(t, hosts[2].Client, "job", redlatch.LockOptions{TTL: 3 * time.Second})
 		synctest.Wait() // until it is on every node
 		served := firstServed(t, hosts[:2]...)
-		for _, l := range hosts[2].Links[2:] {
-			l.Cut() // for good: the release cannot be repeated there
-		}
+		hosts[2].Links[2:].Cut() // for good: the release cannot be repeated there
 		start := time.Now()
 		first.Release(t.Context())
 		wantServedWithin(t, served, start.Add(3*time.Second), time.Second)
@@ -152,8 +123,12 @@ func TestReleaseThatReachesAMinorityAloneIsOutlived(t *testing.T) {
 func TestSplitVotesAreSettledByOrder(t *testing.T) {
 	rounds := func(yield bool) (total int64) {
 		synctest.Test(t, func(t *testing.T) {
-			counter := &roundCounter{}
-			hosts := locktest.NewHosts(t, 5, 5, redlatch.Options{Observer: counter})
+			var asked atomic.Int64
+			hosts := locktest.NewHosts(t, 5, 5, redlatch.Options{Observer: locktest.Rounds(func(r observe.RoundEnd) {
+				if r.Op == node.OpAcquire {
+					asked.Add(1)
+				}
+			})})
 			for i, h := range hosts {
 				for j, l := range h.Links {
 					// Each is near one node, and is granted it before the
@@ -178,7 +153,7 @@ func TestSplitVotesAreSettledByOrder(t *testing.T) {
 				all.Wait()
 				time.Sleep(time.Second)
 			}
-			total = counter.n.Load()
+			total = asked.Load()
 		})
 		return total
 	}
@@ -192,19 +167,6 @@ func TestSplitVotesAreSettledByOrder(t *testing.T) {
 	}
 	if without <= most {
 		t.Errorf("only %d rounds without yielding: this test cannot tell", without)
-	}
-}
-
-// roundCounter counts the rounds that ask for a lock.
-type roundCounter struct{ n atomic.Int64 }
-
-func (c *roundCounter) LockStart(ctx context.Context, _ observe.LockStart) context.Context {
-	return ctx
-}
-func (c *roundCounter) LockEnd(context.Context, observe.LockEnd) {}
-func (c *roundCounter) RoundEnd(_ context.Context, r observe.RoundEnd) {
-	if r.Op == node.OpAcquire {
-		c.n.Add(1)
 	}
 }
 

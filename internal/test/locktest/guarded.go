@@ -70,6 +70,19 @@ func (g *Guarded) OnRequest(hook func(req node.Request)) {
 	g.hook = hook
 }
 
+// Save returns all that the node keeps, and Load gives it back.
+func (g *Guarded) Save() nodestate.Server {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.state.Clone()
+}
+
+func (g *Guarded) Load(saved nodestate.Server) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state = saved
+}
+
 // Marker returns the node's marker.
 func (g *Guarded) Marker() nodestate.Marker {
 	g.mu.Lock()
@@ -88,6 +101,9 @@ func (g *Guarded) Do(_ context.Context, req node.Request) (node.Reply, error) {
 	defer g.mu.Unlock()
 	if g.down {
 		return node.Reply{}, fmt.Errorf("connection refused (%w)", node.ErrUnsent)
+	}
+	if err := nodestate.Check(req); err != nil {
+		return node.Reply{}, err
 	}
 	g.state.Silent = true
 	reply, _ := g.state.Apply(time.Now().Add(-g.back), req)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -18,6 +19,7 @@ import (
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
@@ -48,8 +50,44 @@ func WithClock(opts redlatch.Options, clock runner.Clock) redlatch.Options {
 	return opts
 }
 
-func NewLinks(t testing.TB, n int) ([]*Link, []redlatch.Node) {
-	links := make([]*Link, n)
+// Links are some links of one client. Its methods do the same to each.
+type Links []*Link
+
+func (ls Links) Set(change func(l *Link)) {
+	for _, l := range ls {
+		l.Set(change)
+	}
+}
+
+func (ls Links) Freeze() { ls.each((*Link).Freeze) }
+func (ls Links) Thaw()   { ls.each((*Link).Thaw) }
+func (ls Links) Cut()    { ls.each((*Link).Cut) }
+func (ls Links) Mend()   { ls.each((*Link).Mend) }
+
+func (ls Links) each(do func(l *Link)) {
+	for _, l := range ls {
+		do(l)
+	}
+}
+
+// Take grants the name on each node to another client's value.
+func (ls Links) Take(t *testing.T, name, value string, ttl time.Duration) {
+	t.Helper()
+	ls.each(func(l *Link) { l.Take(t, name, value, ttl) })
+}
+
+// Drop has each node forget the name.
+func (ls Links) Drop(name string) { ls.each(func(l *Link) { l.Node.Drop(name) }) }
+
+// New returns a client of n nodes, with its links.
+func New(t testing.TB, n int, opts redlatch.Options) (Links, *redlatch.Client) {
+	t.Helper()
+	links, nodes := NewLinks(t, n)
+	return links, NewClient(t, nodes, opts)
+}
+
+func NewLinks(t testing.TB, n int) (Links, []redlatch.Node) {
+	links := make(Links, n)
 	nodes := make([]redlatch.Node, n)
 	for i := range links {
 		links[i] = NewLink(t, memory.New(&memory.Options{Name: strconv.Itoa(i + 1)}))
@@ -177,12 +215,15 @@ func (l *Link) Listen(f func(node.Wake)) (stop func()) {
 // Cut makes the link lose everything, like a network partition.
 func (l *Link) Cut() { l.Set(func(l *Link) { l.Refuse = ErrUnreachable }) }
 
+// Mend ends what Cut, or another refusal, began.
+func (l *Link) Mend() { l.Set(func(l *Link) { l.Refuse = nil }) }
+
 var ErrUnreachable = errors.New("no route to host")
 
 // Host is a client with links of its own to nodes that it shares with others.
 type Host struct {
 	*redlatch.Client
-	Links []*Link
+	Links Links
 }
 
 // NewHosts returns clients of the same n nodes, each with its own network.
@@ -300,6 +341,34 @@ func WantConfigError(t *testing.T, err error, field string) {
 	}
 }
 
+// Run is a subtest in virtual time.
+func Run(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// Within returns a context that ends after d.
+func Within(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// WantTook fails unless the time since start is between least and most.
+func WantTook(t testing.TB, start time.Time, least, most time.Duration) {
+	t.Helper()
+	if took := time.Since(start); took < least || took > most {
+		t.Errorf("it took %v, want %v to %v", took, least, most)
+	}
+}
+
+// Rounds is an observer that is notified of the ends of rounds.
+type Rounds func(observe.RoundEnd)
+
+func (Rounds) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
+func (Rounds) LockEnd(context.Context, observe.LockEnd)                           {}
+func (f Rounds) RoundEnd(_ context.Context, e observe.RoundEnd)                   { f(e) }
+
 // Patient is for tests in real time that are not about the node time limit: on
 // a busy machine even a node in memory may take a while to answer.
 var Patient = redlatch.Options{NodeTimeout: 10 * time.Second}
@@ -310,10 +379,6 @@ func WantTakenFor(t *testing.T, c *redlatch.Client, name string, want time.Durat
 	t.Helper()
 	began := time.Now()
 	l := MustLock(t, c, name, redlatch.LockOptions{})
-	if took := time.Since(began); took < want-time.Millisecond || took > want+500*time.Millisecond {
-		t.Errorf("the lock was taken for %v, want %v", took, want)
-	}
-	if err := l.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	WantTook(t, began, want-time.Millisecond, want+500*time.Millisecond)
+	check.Must(t, l.Release(t.Context()))
 }

@@ -14,11 +14,6 @@ import (
 type Ordered struct {
 	*Link
 	last chan struct{} // closed when the last request was executed
-	// SendAgain has the next acquisition be sent again, when a release that
-	// follows it has been executed. That release has a token which is ahead of
-	// the node's clock: it raises no fence.
-	SendAgain bool
-	released  chan struct{} // closed then
 }
 
 // NewOrdered returns n links to nodes that execute in order.
@@ -48,36 +43,17 @@ func (o *Ordered) Start(req node.Request, limit time.Duration, done func(node.Re
 	o.requests[req.Op]++
 	out, back := o.Out+o.Lag[req.Op], o.Back
 	before, executed := o.last, make(chan struct{})
-	released := o.released
-	again := o.SendAgain && req.Op == node.OpAcquire
-	switch {
-	case again:
-		o.SendAgain, o.released = false, make(chan struct{})
-		before = o.released
-	case released != nil && req.Op == node.OpRelease:
-		o.released, o.last = nil, executed
-		req.Token = 0
-	default:
-		released = nil
-		o.last = executed
-	}
+	o.last = executed
 	o.underway.Add(1)
 	go func() {
 		defer o.underway.Add(-1)
 		time.Sleep(out)
 		if before != nil {
-			select {
-			case <-before:
-			case <-time.After(time.Second): // no release follows
-			}
+			<-before
 		}
 		reply, err := o.Node.Do(context.Background(), req)
 		close(executed)
-		if released != nil {
-			close(released)
-		}
 		time.Sleep(back)
-		reply.Again = again
 		done(reply, err)
 	}()
 }

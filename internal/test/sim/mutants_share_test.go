@@ -26,7 +26,7 @@ var shareOthers = []struct{ name, file, old, wrong, test string }{
 	{"a run that lost its lock counts", "once.go",
 		"		if l.Err() != nil {\n", "		if l.Err() != nil && !OFF {\n", "TestOccurrenceThatFailedIsNotDone ."},
 	{"nobody looks for a record under the lock", "once.go",
-		"found.completed() || err != nil {\n", "found.completed() && !OFF || err != nil {\n", "TestCallersOfAnOccurrenceThatComeTogetherRunItOnce ."},
+		"found.completed() || err != nil {\n", "found.completed() && !OFF || err != nil {\n", "TestOnceRunsAnOccurrenceOnceOnTenMachinesWithSkewedClocks ."},
 	{"any quorum says that it is not completed", "internal/protocol/records.go",
 		"if s.kept(longest) || s.New", "if OFF || s.kept(longest) || s.New", "TestOnceDoesNotRunAgainAfterOneServerLostItsData ."},
 	{"a node judges its memory by the retention that it knows itself", "internal/protocol/records.go",
