@@ -94,8 +94,8 @@ var layers = []struct{ path, imports string }{
 	{"internal/protocol", "node"},
 	{"internal/nodestate", "node"},
 	{"store/memory", "internal/nodestate node"},
-	{"store/redis", "store/redis/internal/conns internal/lend internal/resp internal/progress node"},
-	{"store/redis/direct", "store/redis store/redis/internal/conns internal/lend internal/resp node"},
+	{"store/redis", "store/redis/internal/conns internal/resp internal/progress node"},
+	{"store/redis/direct", "store/redis store/redis/internal/conns internal/resp node"},
 	{"store/redis/internal/conns", "internal/resp node"},
 	{"internal/resp", ""},
 	{"store/sqlite", "node/casnode node"},
@@ -105,7 +105,6 @@ var layers = []struct{ path, imports string }{
 	{"internal/sqltable", "node"},
 	{"node/casnode", "internal/nodestate node"},
 	{"fence", "node store/redis"},
-	{"internal/lend", ""},
 	{"internal/progress", ""},
 	{"node", ""},
 }

@@ -86,7 +86,6 @@ func (s *server) driver(t testing.TB) *driver {
 	a, err := redis.ParseAddress("redis://" + s.listener.Addr().String())
 	must(t, err)
 	d := &driver{address: a}
-	d.WillLend()
 	t.Cleanup(func() { d.Close() })
 	return d
 }
