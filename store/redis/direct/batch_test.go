@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -303,22 +302,6 @@ func TestReleaseThatAnEqualOneOvertakesHasItsAnswer(t *testing.T) {
 	}
 }
 
-// stuckSocket blocks in its first write.
-type stuckSocket struct {
-	net.Conn
-	writing, resume chan struct{}
-}
-
-func (s *stuckSocket) Write(b []byte) (int, error) {
-	select {
-	case <-s.resume:
-	default:
-		close(s.writing)
-		<-s.resume
-	}
-	return s.Conn.Write(b)
-}
-
 // TestRequestThatWasGivenUpIsNotSent has requests wait behind a write that blocks,
 // until nobody waits for one of them. Its caller may use the memory of its call for
 // another.
@@ -330,11 +313,7 @@ func TestRequestThatWasGivenUpIsNotSent(t *testing.T) {
 		return "+alone\r\n"
 	})
 	d, _ := s.waitTogether(t, long, item("a first v t"))
-	c := d.conn.Load()
-	stuck := &stuckSocket{Conn: c.socket, writing: make(chan struct{}), resume: make(chan struct{})}
-	c.mu.Lock()
-	c.socket = stuck
-	c.mu.Unlock()
+	stuck := stick(d.conn.Load())
 	blocked := make(chan func() []outcome)
 	go func() { blocked <- startAll(d, long, item("a blocked v t")) }()
 	<-stuck.writing
@@ -345,7 +324,7 @@ func TestRequestThatWasGivenUpIsNotSent(t *testing.T) {
 		t.Errorf("the answer is %v", got)
 	}
 	call.Keys[0], call.Args[0], call.Args[1] = "one", "v1", "another's"
-	close(stuck.resume)
+	stuck.goOn()
 	(<-blocked)()
 	if got := rest(); got[0] != (outcome{"one", nil}) || got[1] != (outcome{"three", nil}) {
 		t.Errorf("the answers are %v", got)

@@ -3,7 +3,6 @@ package direct
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -12,12 +11,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
@@ -30,15 +29,6 @@ func readerOf(c *conn) reader {
 	return c.reader
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(long); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what)
-		}
-	}
-}
-
 // rested returns the connection of a driver after so many lone requests that
 // callers read.
 func rested(t testing.TB, d *driver) *conn {
@@ -49,19 +39,8 @@ func rested(t testing.TB, d *driver) *conn {
 		}
 	}
 	c := d.conn.Load()
-	eventually(t, "callers may not read", func() bool { return readerOf(c) == nobody })
+	poll.Until(t, "callers may read", func() bool { return readerOf(c) == nobody })
 	return c
-}
-
-// driverOf returns a driver of an address, closed with the test.
-func driverOf(t testing.TB, address string) *driver {
-	t.Helper()
-	a, err := redis.ParseAddress(address)
-	must(t, err)
-	d := &driver{address: a}
-	d.WillLend()
-	t.Cleanup(func() { d.Close() })
-	return d
 }
 
 // answer is what a request got.
@@ -88,66 +67,34 @@ func ask(t testing.TB, d *driver, call redis.Call, limit time.Duration) (_ answe
 	return <-answers, byCaller
 }
 
-func TestCallerThatIsAloneReadsItsReply(t *testing.T) {
-	d := driverOf(t, servertest.Redis(t, 1)[0].URL())
-	c := rested(t, d)
-	read := 0
-	for range 100 { // on a busy machine some take longer than a caller reads
-		if readerOf(c) != nobody {
-			c = rested(t, d)
-		}
-		a, byCaller := ask(t, d, script("mine"), long)
-		if a.err != nil || !slices.Equal(a.reply, []string{"mine"}) {
-			t.Fatalf("got %q, %v", a.reply, a.err)
-		}
-		if byCaller {
-			read++
-		}
+// startEach starts a request for each argument. What they got comes in order, and
+// done has something once the first has its reply.
+func startEach(d *driver, limit time.Duration, args ...string) (got <-chan answer, done chan struct{}) {
+	answers := make(chan answer, len(args))
+	done = make(chan struct{}, 1)
+	for i, arg := range args {
+		d.Start(script(arg), limit, func(reply []string, err error) {
+			answers <- answer{slices.Clone(reply), err}
+			if i == 0 {
+				done <- struct{}{}
+			}
+		})
 	}
-	if read < 10 {
-		t.Errorf("the caller read %d of 100 replies", read)
-	}
+	return answers, done
 }
 
-// TestRequestIsNotSentToAServerThatHungUp has a server close the connection after a
-// reply. Mostly the next caller sees that before the connection's goroutine does.
-func TestRequestIsNotSentToAServerThatHungUp(t *testing.T) {
-	s := newServer(t, func(command []string) string {
-		if command[len(command)-1] == "last" {
-			return "+last\r\nhang up"
-		}
-		return "+reply\r\n"
-	})
-	seen, lost := 0, 0
-	for end := time.Now().Add(long); seen < 10 && time.Now().Before(end); {
-		d := s.driver(t)
-		c := rested(t, d)
-		ask(t, d, script("last"), long)
-		hungUp := func() bool {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return c.reader == nobody && c.broken == nil && c.quiet.unread()
-		}
-		for range 2000 { // without leaving the processor
-			if hungUp() {
-				break
+// wantAnswers checks that replies are the arguments of their requests.
+func wantAnswers(t testing.TB, got <-chan answer, want ...string) {
+	t.Helper()
+	for _, want := range want {
+		select {
+		case a := <-got:
+			if a.err != nil || !slices.Equal(a.reply, []string{want}) {
+				t.Errorf("got %q, %v, want %q", a.reply, a.err, want)
 			}
+		case <-time.After(long):
+			t.Fatalf("there is no answer to the %s request", want)
 		}
-		if hungUp() {
-			seen++
-			if d.Lend() != nil {
-				t.Fatal("a caller reads from a server that hung up")
-			}
-			answers := make(chan error, 1)
-			d.Start(script("next"), long, func(_ []string, err error) { answers <- err })
-			if err := <-answers; err != nil {
-				lost++ // the connection's goroutine has begun to read
-			}
-		}
-		d.Close()
-	}
-	if lost > seen/2 || seen == 0 {
-		t.Errorf("%d of %d requests were lost after the server hung up", lost, seen)
 	}
 }
 
@@ -168,11 +115,11 @@ func TestCallerReadsOnlyWhereItIsAlone(t *testing.T) {
 	}
 	// Another request is pending: BLPOP has no reply.
 	go d.do(t.Context(), "BLPOP", "nothing", "1")
-	eventually(t, "BLPOP is not sent", func() bool { return readerOf(c) == itself })
+	poll.Until(t, "BLPOP is sent", func() bool { return readerOf(c) == itself })
 	if d.Lend() != nil {
 		t.Error("it may read though another request is pending")
 	}
-	eventually(t, "the connection's goroutine goes on reading", func() bool { return readerOf(c) == nobody })
+	poll.Until(t, "the connection's goroutine has stopped reading", func() bool { return readerOf(c) == nobody })
 
 	ctx, cancel := context.WithCancel(t.Context())
 	up, ended := make(chan bool), make(chan error)
@@ -232,34 +179,16 @@ func TestRequestBesideACallerThatReadsDoesNotWaitForIt(t *testing.T) {
 	d := s.driver(t)
 	rested(t, d)
 	loan := d.Lend()
-	answers, done := make(chan string, 3), make(chan struct{}, 1)
-	passOn := func(reply []string, err error) {
-		if err != nil {
-			reply = []string{err.Error()}
-		}
-		answers <- reply[0]
-	}
-	d.Start(script("first"), long, func(reply []string, err error) { passOn(reply, err); done <- struct{}{} })
-	d.Start(script("second"), long, passOn)
+	got, done := startEach(d, long, "first", "second")
 	<-second // it was sent though the caller has not read
-	d.Start(script("third"), long, passOn)
+	third, _ := startEach(d, long, "third")
 	goOn <- true
 	loan.Read(done, long)
-	if got := <-answers; got != "first" {
-		t.Fatalf("the first answer is %q", got)
-	}
+	wantAnswers(t, got, "first")
 	// The caller reads no more, and the others are answered.
 	goOn <- true
-	for _, want := range []string{"second", "third"} {
-		select {
-		case got := <-answers:
-			if got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		case <-time.After(long):
-			t.Fatalf("there is no answer to the %s request: it waits for the caller", want)
-		}
-	}
+	wantAnswers(t, got, "second")
+	wantAnswers(t, third, "third")
 }
 
 // TestCallerPassesOnWhatArrivedWithItsReply has one parcel with three replies, of
@@ -281,183 +210,79 @@ func TestCallerPassesOnWhatArrivedWithItsReply(t *testing.T) {
 	d := s.driver(t)
 	c := rested(t, d)
 	loan := d.Lend()
-	answers, done := make(chan string, 4), make(chan struct{}, 1)
-	for i, arg := range []string{"first", "second", "third", "fourth"} {
-		d.Start(script(arg), long, func(reply []string, err error) {
-			if err != nil {
-				reply = []string{err.Error()}
-			}
-			answers <- reply[0]
-			if i == 0 {
-				done <- struct{}{}
-			}
-		})
-	}
-	eventually(t, "nothing has arrived", c.quiet.unread)
+	got, done := startEach(d, long, "first", "second", "third", "fourth")
+	poll.Until(t, "something has arrived", c.quiet.unread)
 	loan.Read(done, long)
-	for _, want := range []string{"first", "second"} {
-		if got := <-answers; got != want {
-			t.Fatalf("got %q, want %q", got, want)
-		}
-	}
+	wantAnswers(t, got, "first", "second")
 	rest <- true
-	for _, want := range []string{"third", "fourth"} {
-		if got := <-answers; got != want {
-			t.Fatalf("got %q, want %q", got, want)
-		}
-	}
+	wantAnswers(t, got, "third", "fourth")
 }
 
-// halfProxy is between a driver and a real server. When it is armed, it passes on
-// half of the next reply, and then hangs up or is silent for good. New connections
-// work.
-type halfProxy struct {
-	listener net.Listener
-	armed    atomic.Bool
-	hangUp   bool
-	halved   chan bool
-}
-
-func newHalfProxy(t testing.TB, target string, hangUp bool) *halfProxy {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	p := &halfProxy{listener: l, hangUp: hangUp, halved: make(chan bool, 1)}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
+// TestHalfAReplyThatACallerReadsIsNone has a server hang up, or be silent for good,
+// after half of a reply. A silent connection is replaced: the caller has its answer at
+// its deadline, another request at its own.
+func TestHalfAReplyThatACallerReadsIsNone(t *testing.T) {
+	for half, silent := range map[string]bool{"$100\r\nxhang up": false, "$100\r\nx": true} {
+		s := newServer(t, func(command []string) string {
+			switch command[len(command)-1] {
+			case "half":
+				return half
+			case "other":
+				return ""
 			}
-			server, err := net.Dial("tcp", target)
-			if err != nil {
-				client.Close()
-				continue
+			return "+next\r\n"
+		})
+		d := s.driver(t)
+		c := rested(t, d)
+		const limit = 300 * time.Millisecond
+		loan, start := d.Lend(), time.Now()
+		got, done := startEach(d, limit, "half")
+		poll.Until(t, "half of it has arrived", c.quiet.unread)
+		begin := time.Now()
+		loan.Read(done, limit)
+		if read := time.Since(begin); silent && read >= limit {
+			t.Errorf("the caller read for %v", read)
+		}
+		var other <-chan answer
+		if silent {
+			other, _ = startEach(d, 2*limit, "other")
+		}
+		if a := <-got; a.err == nil || errors.Is(a.err, node.ErrUnsent) || errors.Is(a.err, context.DeadlineExceeded) != silent || silent && time.Since(start) < limit {
+			t.Errorf("silent %v: after %v: %v", silent, time.Since(start), a.err)
+		}
+		if silent {
+			if a := <-other; a.err == nil || errors.Is(a.err, node.ErrUnsent) {
+				t.Errorf("the request behind it: %v", a.err)
 			}
-			t.Cleanup(func() { client.Close(); server.Close() })
-			go io.Copy(server, client)
-			go p.replies(client, server)
 		}
-	}()
-	return p
-}
-
-func (p *halfProxy) replies(client, server net.Conn) {
-	b := make([]byte, 16<<10)
-	for {
-		n, err := server.Read(b)
-		if err != nil {
-			client.Close()
-			return
+		poll.Until(t, "the connection is not used any more", c.gone.Load)
+		rested(t, d)
+		if a, _ := ask(t, d, script("next"), long); a.err != nil || a.reply[0] != "next" {
+			t.Errorf("the next one: %q, %v", a.reply, a.err)
 		}
-		if p.armed.Swap(false) {
-			client.Write(b[:n/2])
-			if p.hangUp {
-				client.Close()
-			}
-			p.halved <- true
-			return
-		}
-		client.Write(b[:n])
 	}
 }
 
-func (p *halfProxy) url() string { return "redis://" + p.listener.Addr().String() }
-
-func TestConnectionIsCutInTheMiddleOfAReplyThatACallerReads(t *testing.T) {
-	p := newHalfProxy(t, servertest.Redis(t, 1)[0].Addr(), true)
-	d := driverOf(t, p.url())
-	c := rested(t, d)
-	p.armed.Store(true)
-	loan := d.Lend()
-	errs, done := make(chan error, 1), make(chan struct{}, 1)
-	d.Start(script(strings.Repeat("x", 100)), long, func(_ []string, err error) { errs <- err; done <- struct{}{} })
-	<-p.halved
-	loan.Read(done, long)
-	if err := <-errs; err == nil || errors.Is(err, node.ErrUnsent) || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v; want an error of a request that may have been executed", err)
-	}
-	if !c.gone.Load() {
-		t.Error("the connection is still used")
-	}
-	rested(t, d)
-	if a, _ := ask(t, d, script("next"), long); a.err != nil || a.reply[0] != "next" {
-		t.Errorf("the next one: %q, %v", a.reply, a.err)
-	}
-}
-
-// TestServerIsFrozenAfterHalfAReplyThatACallerReads: the caller has its answer at
-// its deadline, another request at its own, and the connection is replaced.
-func TestServerIsFrozenAfterHalfAReplyThatACallerReads(t *testing.T) {
-	p := newHalfProxy(t, servertest.Redis(t, 1)[0].Addr(), false)
-	d := driverOf(t, p.url())
-	c := rested(t, d)
-	p.armed.Store(true)
-	const limit = 300 * time.Millisecond
-	loan := d.Lend()
-	late, done, other := make(chan error, 1), make(chan struct{}, 1), make(chan error, 1)
-	start := time.Now()
-	d.Start(script(strings.Repeat("x", 100)), limit, func(_ []string, err error) { late <- err })
-	<-p.halved
-	begin := time.Now()
-	loan.Read(done, limit)
-	read := time.Since(begin)
-	d.Start(script("other"), 2*limit, func(_ []string, err error) { other <- err })
-	if err := <-late; !errors.Is(err, context.DeadlineExceeded) || time.Since(start) < limit {
-		t.Errorf("after %v: %v", time.Since(start), err)
-	}
-	if read >= limit {
-		t.Errorf("the caller read for %v", read)
-	}
-	if err := <-other; err == nil || errors.Is(err, node.ErrUnsent) {
-		t.Errorf("the request behind it: %v", err)
-	}
-	eventually(t, "the silent connection is still used", c.gone.Load)
-	rested(t, d) // by another connection
-	if a, _ := ask(t, d, script("next"), long); a.err != nil || a.reply[0] != "next" {
-		t.Errorf("the next one: %q, %v", a.reply, a.err)
-	}
-}
-
-// TestErrorsOfAServerReachTheCallerThatReads has a real server forget a script, be
-// full, and be busy.
+// TestErrorsOfAServerReachTheCallerThatReads has a server that does not know a script,
+// and then is full.
 func TestErrorsOfAServerReachTheCallerThatReads(t *testing.T) {
-	s := servertest.Redis(t, 1, "--lua-time-limit", "50")[0]
-	d := driverOf(t, s.URL())
-	set := redis.Call{Script: redis.NewScript("set", "return redis.call('SET', KEYS[1], ARGV[1])"), Keys: []string{"key"}, Args: []string{"x"}}
-	code := func(want string) {
-		t.Helper()
-		a, _ := ask(t, d, set, long)
-		var server *redis.ServerError
-		if want == "" && a.err != nil || want != "" && (!errors.As(a.err, &server) || server.Code != want) {
-			t.Errorf("got %q, %v; want the error %q", a.reply, a.err, want)
+	s := newServer(t, func(command []string) string {
+		switch command[0] {
+		case "EVALSHA":
+			return "-NOSCRIPT unknown\r\n"
+		case "EVAL":
+			return "-OOM full\r\n"
 		}
-	}
-	rested(t, d)
-	code("")
-	s.Do("SCRIPT", "FLUSH")
-	rested(t, d)
-	code("")
-	s.Do("CONFIG", "SET", "maxmemory", "1")
-	rested(t, d)
-	code("OOM")
-	s.Do("CONFIG", "SET", "maxmemory", "0")
-	go s.Try("EVAL", "while true do end", "0")
-	eventually(t, "the server is not busy", func() bool {
-		_, err := s.Try("GET", "x")
-		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
+		return ":1\r\n"
 	})
-	eventually(t, "callers may not read", func() bool {
-		d.do(t.Context(), "PING") // which is answered BUSY
-		return readerOf(d.conn.Load()) == nobody
-	})
-	code("BUSY")
-	s.Do("SCRIPT", "KILL")
-	eventually(t, "the server is still busy", func() bool { _, err := s.Try("GET", "x"); return err == nil })
-	rested(t, d)
-	code("")
-	if n := strings.Count(s.Do("CLIENT", "LIST"), "name=redlatch"); n != 1 {
-		t.Errorf("there are %d connections, want the first one", n)
+	d := s.driver(t)
+	for range 2 {
+		rested(t, d)
+		a, _ := ask(t, d, script("x"), long)
+		var server *redis.ServerError
+		if !errors.As(a.err, &server) || server.Code != "OOM" || s.conns.Load() != 1 {
+			t.Errorf("got %q, %v, over %d connections", a.reply, a.err, s.conns.Load())
+		}
 	}
 }
 
@@ -490,104 +315,59 @@ func TestReplyThatTakesLongIsReadByTheConnection(t *testing.T) {
 	}
 }
 
-// TestConnectionThatEndsWhileNobodyReadsIsGone has a server hang up between two
-// requests. So no request is lost on the connection.
-func TestConnectionThatEndsWhileNobodyReadsIsGone(t *testing.T) {
-	s := servertest.Redis(t, 1)[0]
-	d := driverOf(t, s.URL())
-	c := rested(t, d)
-	s.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-	eventually(t, "nobody has noticed that the server hung up", c.gone.Load)
-	if _, err := d.do(t.Context(), "PING"); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestConnectionThatEndsBehindAReplyIsGone has the server hang up after the reply
-// that a caller reads.
-func TestConnectionThatEndsBehindAReplyIsGone(t *testing.T) {
-	var all, ended atomic.Int32
+// TestConnectionThatEndsIsGone has a server hang up while nobody reads, and after the
+// reply that a caller reads: it has its reply, and no request is lost on the connection.
+func TestConnectionThatEndsIsGone(t *testing.T) {
 	s := newServer(t, func(command []string) string {
 		if command[len(command)-1] == "last" {
 			return "+last\r\nhang up"
 		}
 		return ":1\r\n"
 	})
-	for range 50 {
+	for i := range 50 {
 		d := s.driver(t)
 		c := rested(t, d)
-		if a, _ := ask(t, d, script("last"), long); a.err == nil && a.reply[0] == "last" {
-			ended.Add(1)
+		if i%2 == 0 {
+			s.socket.Load().(net.Conn).Close()
+		} else if a, _ := ask(t, d, script("last"), long); a.err != nil || a.reply[0] != "last" {
+			t.Errorf("the last reply: %q, %v", a.reply, a.err)
 		}
-		all.Add(1)
-		eventually(t, "nobody has noticed that the server hung up", c.gone.Load)
+		poll.Until(t, "somebody notices that the server hung up", c.gone.Load)
+		if _, err := d.do(t.Context(), "PING"); err != nil {
+			t.Error(err)
+		}
 	}
-	if ended.Load() != all.Load() {
-		t.Errorf("%d of %d callers have their replies", ended.Load(), all.Load())
+	// A caller may see it before the connection's goroutine does.
+	socket, err := net.Dial("tcp", s.listener.Addr().String())
+	must(t, err)
+	c := &conn{quiet: newQuiet(socket), reader: nobody}
+	defer c.quiet.Close()
+	if lent, _ := c.lend(); !lent {
+		t.Error("a caller may not read")
+	}
+	c.quiet.Write([]byte("no command\r\n")) // after which the server hangs up
+	poll.Until(t, "the server hangs up", c.quiet.unread)
+	c.reader = nobody
+	if lent, useless := c.lend(); lent || !useless {
+		t.Error("a caller reads from a server that hung up")
 	}
 }
 
 // TestWhatWasNotAskedForIsNoReply has a server send something by itself while
 // nobody reads. The next caller must not take it for its reply.
 func TestWhatWasNotAskedForIsNoReply(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	s := &server{listener: l, answer: func(command []string) string { return "+" + command[len(command)-1] + "\r\n" }}
+	s := newServer(t, func(command []string) string { return "+" + command[len(command)-1] + "\r\n" })
 	d := s.driver(t)
-	sent := make(chan bool)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go s.serve(c)
-			go func() {
-				<-sent
-				c.Write([]byte("+granted\r\n"))
-				sent <- true
-			}()
-		}
-	}()
 	c := rested(t, d)
-	sent <- true
-	<-sent
-	eventually(t, "it did not arrive", func() bool { return c.gone.Load() || c.quiet.unread() })
-	if loan := d.Lend(); loan != nil {
+	s.socket.Load().(net.Conn).Write([]byte("+granted\r\n"))
+	poll.Until(t, "it has arrived", func() bool { return c.gone.Load() || c.quiet.unread() })
+	if d.Lend() != nil {
 		t.Fatal("a caller may read what was not asked for")
 	}
-	eventually(t, "the connection is still used", c.gone.Load)
+	poll.Until(t, "the connection is not used any more", c.gone.Load)
 	rested(t, d)
 	if a, _ := ask(t, d, script("mine"), long); a.err != nil || a.reply[0] != "mine" {
 		t.Errorf("got %q, %v", a.reply, a.err)
-	}
-}
-
-// TestCloseEndsTheWaitOfACaller waits for longer than a caller does.
-func TestCloseEndsTheWaitOfACaller(t *testing.T) {
-	d := driverOf(t, servertest.Redis(t, 1)[0].URL())
-	c := rested(t, d)
-	waits, ended := make(chan bool, 1), make(chan bool, 1)
-	if d.Lend() == nil {
-		t.Fatal("the caller may not read")
-	}
-	go func() {
-		waits <- true
-		_, came := c.quiet.await(long)
-		ended <- came
-	}()
-	<-waits
-	time.Sleep(20 * time.Millisecond)
-	start := time.Now()
-	d.Close()
-	if <-ended; time.Since(start) > long/2 {
-		t.Errorf("it waited for another %v", time.Since(start))
-	}
-	done := make(chan struct{}, 1)
-	c.Read(done, long) // it returns, and the connection is closed
-	if d.Lend() != nil {
-		t.Error("a caller may read what is closed")
 	}
 }
 
@@ -611,44 +391,35 @@ func TestRequestThatACallerReadsWhenItIsClosedMayHaveBeenSent(t *testing.T) {
 		if loan == nil {
 			continue // it was closed before
 		}
-		done, errs := make(chan struct{}, 1), make(chan error, 1)
-		d.Start(script("never"), long, func(_ []string, err error) { errs <- err; done <- struct{}{} })
+		got, done := startEach(d, long, "never")
 		loan.Read(done, long)
-		if err := <-errs; !errors.Is(err, node.ErrClosed) {
-			t.Errorf("got %v", err)
+		if a := <-got; !errors.Is(a.err, node.ErrClosed) {
+			t.Errorf("got %v", a.err)
 		}
 	}
 }
 
 // TestSignalsDoNotProlongAWait has signals interrupt the wait again and again.
 func TestSignalsDoNotProlongAWait(t *testing.T) {
-	d := driverOf(t, servertest.Redis(t, 1)[0].URL())
-	c := rested(t, d)
+	c := rested(t, driverOf(t, servertest.Redis(t, 1)[0].URL()))
 	got := make(chan os.Signal, 1)
 	signal.Notify(got, syscall.SIGUSR2)
 	defer signal.Stop(got)
-	stop := make(chan bool)
-	var all sync.WaitGroup
-	thread := make(chan int, 1)
-	all.Go(func() {
-		id := <-thread
-		for end := time.Now().Add(long / 4); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			select {
-			case <-stop:
-				return
-			default:
-				syscall.Tgkill(os.Getpid(), id, syscall.SIGUSR2)
-			}
-		}
-	})
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	thread <- syscall.Gettid()
+	thread := syscall.Gettid()
 	const limit = 200 * time.Millisecond
-	start := time.Now()
+	stop, start := make(chan bool, 1), time.Now()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for time.Since(start) < long/4 && len(stop) == 0 {
+			syscall.Tgkill(os.Getpid(), thread, syscall.SIGUSR2)
+			time.Sleep(time.Millisecond)
+		}
+	})
 	_, came := c.quiet.await(limit)
 	took := time.Since(start)
-	close(stop)
+	stop <- true
 	all.Wait()
 	if came || took < limit || took > long/8 || len(got) == 0 {
 		t.Errorf("it took %v, want %v; something came: %v, signals: %v", took, limit, came, len(got) > 0)
@@ -681,10 +452,7 @@ func count(t testing.TB, folder string) int {
 func TestNothingIsLeftOfAConnection(t *testing.T) {
 	s := servertest.Redis(t, 1)[0]
 	round := func(i int) {
-		a, err := redis.ParseAddress(s.URL())
-		must(t, err)
-		d := &driver{address: a}
-		d.WillLend()
+		d := driverOf(t, s.URL())
 		defer d.Close()
 		rested(t, d)
 		switch i % 3 {
@@ -693,31 +461,29 @@ func TestNothingIsLeftOfAConnection(t *testing.T) {
 		case 1:
 			go d.Close()
 			if loan := d.Lend(); loan != nil {
-				done := make(chan struct{}, 1)
-				d.Start(script("x"), long, func([]string, error) { done <- struct{}{} })
+				_, done := startEach(d, long, "x")
 				loan.Read(done, long)
 			}
 		case 2:
 			s.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-			eventually(t, "it is not gone", d.conn.Load().gone.Load)
+			poll.Until(t, "it is gone", d.conn.Load().gone.Load)
 		}
 	}
 	for i := range 9 {
 		round(i)
 	}
 	var files, goroutines int
-	settled := func() bool { // a goroutine may be about to end
+	poll.Until(t, "it settles", func() bool { // a goroutine may be about to end
 		files, goroutines = count(t, "/proc/self/fd"), runtime.NumGoroutine()
 		time.Sleep(50 * time.Millisecond)
 		return files == count(t, "/proc/self/fd") && goroutines == runtime.NumGoroutine()
-	}
-	eventually(t, "it does not settle", settled)
-	before, running, threads := files, goroutines, count(t, "/proc/self/task")
+	})
+	threads := count(t, "/proc/self/task")
 	for i := range 60 {
 		round(i)
 	}
-	eventually(t, "descriptors are left", func() bool { return count(t, "/proc/self/fd") <= before })
-	eventually(t, "goroutines are left", func() bool { return runtime.NumGoroutine() <= running })
+	poll.Until(t, "all descriptors are closed", func() bool { return count(t, "/proc/self/fd") <= files })
+	poll.Until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines })
 	if now := count(t, "/proc/self/task"); now > threads+8 {
 		t.Errorf("there were %d threads, and are %d", threads, now)
 	}
