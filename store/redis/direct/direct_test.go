@@ -3,6 +3,7 @@ package direct
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
@@ -120,28 +122,8 @@ func TestAddressesOfOtherKindsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnswersReachTheirRequestsInOrder(t *testing.T) {
+func TestRequestsThatMeetAreWrittenTogetherAndAnsweredInOrder(t *testing.T) {
 	s := newServer(t, func(command []string) string { return "+" + command[len(command)-1] + "\r\n" })
-	d := s.driver(t)
-	var all sync.WaitGroup
-	for i := range 500 {
-		all.Add(1)
-		want := strings.Repeat("x", i)
-		d.Start(script(want), long, func(reply []string, err error) {
-			defer all.Done()
-			if err != nil || len(reply) != 1 || reply[0] != want {
-				t.Errorf("request %d: %.40q, %v", i, reply, err)
-			}
-		})
-	}
-	all.Wait()
-	if n := s.conns.Load(); n != 1 {
-		t.Errorf("%d connections were made", n)
-	}
-}
-
-func TestRequestsThatMeetAreWrittenTogether(t *testing.T) {
-	s := newServer(t, func([]string) string { return ":1\r\n" })
 	d := s.driver(t)
 	if _, err := d.Eval(within(t, long), script("")); err != nil {
 		t.Fatal(err)
@@ -153,13 +135,19 @@ func TestRequestsThatMeetAreWrittenTogether(t *testing.T) {
 	c.mu.Unlock()
 	var all sync.WaitGroup
 	const n = 1000
-	all.Add(n)
-	for range n {
-		d.Start(script(""), long, func([]string, error) { all.Done() })
+	for i := range n {
+		all.Add(1)
+		want := strings.Repeat("x", i)
+		d.Start(script(want), long, func(reply []string, err error) {
+			defer all.Done()
+			if err != nil || len(reply) != 1 || reply[0] != want {
+				t.Errorf("request %d: %.40q, %v", i, reply, err)
+			}
+		})
 	}
 	all.Wait()
-	if got := writes.n.Load(); got > n/4 {
-		t.Errorf("%d requests took %d writes", n, got)
+	if got := writes.n.Load(); got > n/4 || s.conns.Load() != 1 {
+		t.Errorf("%d requests took %d writes on %d connections", n, got, s.conns.Load())
 	}
 }
 
@@ -187,13 +175,10 @@ func TestWhatIsNoAnswerBreaksTheConnection(t *testing.T) {
 		})
 		d := s.driver(t)
 		d.Eval(within(t, long), script("")) // it may have been answered before
-		for end := time.Now().Add(long); ; time.Sleep(time.Millisecond) {
-			if reply, err := d.Eval(within(t, long), script("")); err == nil && slices.Equal(reply, []string{"7"}) && s.conns.Load() == 2 {
-				break
-			} else if time.Now().After(end) {
-				t.Fatalf("%q: %v, %v, %d connections", nonsense, reply, err, s.conns.Load())
-			}
-		}
+		poll.Until(t, fmt.Sprintf("an answer on the second connection, after %q", nonsense), func() bool {
+			reply, err := d.Eval(within(t, long), script(""))
+			return err == nil && slices.Equal(reply, []string{"7"}) && s.conns.Load() == 2
+		})
 	}
 }
 
@@ -210,14 +195,18 @@ func TestRequestWithoutAnAnswerEndsAtItsLimit(t *testing.T) {
 		t.Errorf("it ended after %v", early)
 	}
 	// And the connection at twice that.
-	for c, end := d.conn.Load(), time.Now().Add(long); !c.gone.Load(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the silent connection is still used")
-		}
+	poll.Until(t, "the silent connection is not used any more", d.conn.Load().gone.Load)
+}
+
+// TestLateAnswerIsDroppedAndTheConnectionStays has an answer come when the request has
+// been given up, and the connection is not silent yet: also one that had no time at all.
+func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
+	for _, limit := range []time.Duration{time.Second, time.Nanosecond} {
+		stall.Retry(t, func(t testing.TB) { answerComesLate(t, limit) })
 	}
 }
 
-func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
+func answerComesLate(t testing.TB, limit time.Duration) {
 	release := make(chan bool)
 	s := newServer(t, func(command []string) string {
 		if command[len(command)-1] == "late" {
@@ -226,20 +215,21 @@ func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
 		return "+" + command[len(command)-1] + "\r\n"
 	})
 	d := s.driver(t)
-	late := make(chan error, 2)
-	// It has long been given up when the next is sent, and is not silent yet.
-	d.Start(script("late"), time.Second, func(_ []string, err error) { late <- err })
+	if _, err := d.Eval(within(t, long), script("first")); err != nil {
+		t.Fatal(err)
+	}
+	late, next := make(chan error, 2), make(chan []string, 1)
+	began := time.Now()
+	d.Start(script("late"), limit, func(_ []string, err error) { late <- err })
 	if err := <-late; !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	next := make(chan []string, 1)
 	d.Start(script("next"), long, func(reply []string, err error) { next <- reply })
 	release <- true
-	if reply := <-next; !slices.Equal(reply, []string{"next"}) {
-		t.Errorf("the request after it got %q", reply)
-	}
-	if len(late) > 0 || s.conns.Load() != 1 {
-		t.Errorf("the late one was answered %d times more, on %d connections", len(late), s.conns.Load())
+	reply := <-next
+	if !slices.Equal(reply, []string{"next"}) || len(late) > 0 || s.conns.Load() != 1 {
+		stall.In(t, limit+max(limit, leastSilence)/2, began) // the server was silent for so long
+		t.Errorf("the request after it got %q, and the late one was answered %d times more, on %d connections", reply, len(late), s.conns.Load())
 	}
 }
 
@@ -294,59 +284,40 @@ func TestRequestThatWasNotSentSaysSo(t *testing.T) {
 	}
 }
 
-// TestPatientRequestOutlivesAConnectionThatIsNotMade has a request with a short
-// limit give up the connection, and one with a long limit wait for the next.
-func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	s := &server{listener: l, answer: func([]string) string { return ":7\r\n" }}
-	d := s.driver(t)
-	short, patient := make(chan error, 1), make(chan []string, 1)
-	d.Start(script(""), 20*time.Millisecond, func(_ []string, err error) { short <- err })
-	d.Start(script(""), long, func(reply []string, err error) { patient <- reply })
-	first, err := l.Accept() // and nobody answers
-	must(t, err)
-	defer first.Close()
-	if err := <-short; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, node.ErrUnsent) {
-		t.Errorf("the short one: %v", err)
-	}
-	second, err := l.Accept()
-	must(t, err)
-	go s.serve(second)
-	if reply := <-patient; !slices.Equal(reply, []string{"7"}) {
-		t.Errorf("the patient one: %q", reply)
-	}
-}
-
-// TestRequestThatWasGivenUpIsNotSentLater has the server let us in after one
-// request was given up, and before the next is.
-func TestRequestThatWasGivenUpIsNotSentLater(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	commands := make(chan string, 9)
-	s := &server{listener: l, answer: func(command []string) string { commands <- command[len(command)-1]; return ":7\r\n" }}
-	d := s.driver(t)
-	short, patient := make(chan error, 1), make(chan error, 1)
-	d.Start(script("short"), 500*time.Millisecond, func(_ []string, err error) { short <- err })
-	d.Start(script("patient"), long, func(_ []string, err error) { patient <- err })
-	c, err := l.Accept()
-	must(t, err)
-	if err := <-short; !errors.Is(err, node.ErrUnsent) {
-		t.Errorf("the short one: %v", err)
-	}
-	go s.serve(c)
-	go func() { // on a busy machine, the connection was given up, too
-		if c, err := l.Accept(); err == nil {
-			s.serve(c)
+// TestPatientRequestOutlivesOneThatIsGivenUp has a request with a short limit be given up
+// before there is a connection. The server lets us in after that, or the connection is
+// given up, too, and the next one is made. Only the patient request is sent.
+func TestPatientRequestOutlivesOneThatIsGivenUp(t *testing.T) {
+	for limit, letIn := range map[time.Duration]bool{500 * time.Millisecond: true, 20 * time.Millisecond: false} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer l.Close()
+		commands := make(chan string, 9)
+		s := &server{listener: l, answer: func(command []string) string { commands <- command[len(command)-1]; return ":7\r\n" }}
+		d := s.driver(t)
+		short, patient := make(chan error, 1), make(chan error, 1)
+		d.Start(script("short"), limit, func(_ []string, err error) { short <- err })
+		d.Start(script("patient"), long, func(_ []string, err error) { patient <- err })
+		first, err := l.Accept()
+		must(t, err)
+		defer first.Close()
+		if err := <-short; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, node.ErrUnsent) {
+			t.Errorf("the short one: %v", err)
 		}
-	}()
-	if err := <-patient; err != nil {
-		t.Errorf("the patient one: %v", err)
-	}
-	if first := <-commands; first != "patient" || len(commands) > 0 {
-		t.Errorf("the server got %q, and %d more", first, len(commands))
+		if letIn {
+			go s.serve(first)
+		}
+		go func() { // on a busy machine, the first connection was given up in any case
+			if next, err := l.Accept(); err == nil {
+				s.serve(next)
+			}
+		}()
+		if err := <-patient; err != nil {
+			t.Errorf("the patient one: %v", err)
+		}
+		if first := <-commands; first != "patient" || len(commands) > 0 {
+			t.Errorf("the server got %q, and %d more", first, len(commands))
+		}
 	}
 }
 
@@ -442,33 +413,6 @@ func (s *stuckSocket) Close() error {
 	err := s.Conn.Close()
 	s.goOn()
 	return err
-}
-
-func TestRequestWithoutTimeDoesNotCostTheConnection(t *testing.T) {
-	stall.Retry(t, requestWithoutTime)
-}
-
-func requestWithoutTime(t testing.TB) {
-	answer := make(chan bool, 3) // the server answers so many requests
-	s := newServer(t, func([]string) string { <-answer; return ":7\r\n" })
-	d := s.driver(t)
-	answer <- true
-	if _, err := d.Eval(within(t, long), script("")); err != nil {
-		t.Fatal(err)
-	}
-	late := make(chan error, 1)
-	began := time.Now()
-	d.Start(script(""), time.Nanosecond, func(_ []string, err error) { late <- err })
-	err := <-late
-	answer <- true
-	answer <- true
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("got %v", err)
-	}
-	if _, err := d.Eval(within(t, long), script("")); err != nil || s.conns.Load() != 1 {
-		stall.In(t, leastSilence/2, began) // the server was silent for so long
-		t.Errorf("the next one: %v, %d connections", err, s.conns.Load())
-	}
 }
 
 // TestSubscriptionsShareAConnection has two of them, of which one ends. The server
@@ -615,45 +559,5 @@ func TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError(t *testing.T) {
 		default:
 		}
 		cancel()
-	}
-}
-
-// TestRequestIsNotSentAgainBehindALaterOne has the server not know the script of
-// an acquisition, whose release is behind it. Sent again, the acquisition would
-// come after the release, and might stay. That of another value is sent again.
-func TestRequestIsNotSentAgainBehindALaterOne(t *testing.T) {
-	var mu sync.Mutex
-	var executed []string
-	ready := make(chan struct{})
-	s := newServer(t, func(command []string) string {
-		<-ready
-		what := command[0] + " " + strings.Join(command[3:], " ")
-		mu.Lock()
-		defer mu.Unlock()
-		if command[0] == "EVALSHA" && command[len(command)-1] == "acquire" {
-			return "-NOSCRIPT No matching script\r\n"
-		}
-		executed = append(executed, what)
-		return "+" + what + "\r\n"
-	})
-	d := s.driver(t)
-	errs := make([]error, 3)
-	var all sync.WaitGroup
-	for i, args := range [][]string{{"mine", "acquire"}, {"other", "acquire"}, {"mine", "release"}} {
-		all.Add(1)
-		call := script("")
-		call.Args = args
-		d.Start(call, long, func(_ []string, err error) {
-			errs[i] = err
-			all.Done()
-		})
-	}
-	close(ready)
-	all.Wait()
-	if !errors.Is(errs[0], node.ErrUnsent) || errs[1] != nil || errs[2] != nil {
-		t.Errorf("the errors are %v", errs)
-	}
-	if want := []string{"EVALSHA key mine release", "EVAL key other acquire"}; !slices.Equal(executed, want) {
-		t.Errorf("the server executed %q, want %q", executed, want)
 	}
 }
