@@ -60,9 +60,24 @@ func FuzzParseAddress(f *testing.F) {
 	})
 }
 
+func TestSlotsAreThoseOfRedisCluster(t *testing.T) {
+	// From the cluster specification, and as CLUSTER KEYSLOT answers.
+	for key, want := range map[string]int{
+		"123456789": 12739, "foo": 12182, "foo{}{bar}": 8363, "{user1000}.following": 3443, "a{b": slotOf("{a{b}"),
+	} {
+		if got := slotOf(key); got != want {
+			t.Errorf("slot of %q is %d, want %d", key, got, want)
+		}
+	}
+}
+
 // FuzzSideKeys tests names of locks of any bytes.
 func FuzzSideKeys(f *testing.F) {
-	for _, name := range []string{"a", "a}b", "{}x", "{}", "}{", "{a}", "{a}{b}", "a{b", "a{b}c}", "}", "{", "{}{a}", "日本{}", ":", "::a", "\xff}", "\x00", "redlatch:1:fence:{a}", "{\x00}"} {
+	for _, name := range []string{
+		"a", "a}b", "{}x", "{}", "}{", "{a}", "{a}{b}", "a{b", "a{b}c}", "{{a}}", "a}b{c}", "a}b{c", "}", "{", "{}{a}", "日本{}", ":", "::a", ":{a}", "\xff}", "\x00", "fence:{a}", "redlatch:1:fence:{a}", "{\x00}",
+		// No name has one of these as a side key.
+		"redlatch:1:", "redlatch:1:fence", "redlatch:1:fence:a", "redlatch:1:fence:{a", "redlatch:1:fence::a", "redlatch:1:fence:{a}b", "redlatch:1:fence:{zz}a}b", "redlatch:2:fence:{a}",
+	} {
 		f.Add(name, "a")
 	}
 	f.Add("{a}", ":{a}")
@@ -84,6 +99,11 @@ func FuzzSideKeys(f *testing.F) {
 			if name != other && key == sideKey(kind, other) {
 				t.Errorf("%q and %q share the %s %q", name, other, kind, key)
 			}
+		}
+		if got, want := textsOf(&node.Request{Name: name, Token: 7, Ticket: -8}, true), (requestTexts{
+			sideKey("fence", name), sideKey("turn", name), sideKey("queue", name), sideKey("group", name), sideKey("ended", name), "00000000000000000007", "a-8", "-8",
+		}); got != want {
+			t.Errorf("the texts of %q are %q, want %q", name, got, want)
 		}
 		// A key that is read as a side key is one.
 		if kind, n, ok := nameOf(name); ok && sideKey(kind, n) != name {

@@ -13,7 +13,6 @@ require (
 	github.com/redlatch/redlatch/store/redis/goredis v0.1.0
 	github.com/redlatch/redlatch/store/redis/rueidis v0.1.0
 	github.com/redlatch/redlatch/store/sqlite v0.1.0
-	golang.org/x/sys v0.49.0
 	modernc.org/sqlite v1.61.0
 	pgregory.net/rapid v1.3.0
 )
@@ -31,6 +30,7 @@ require (
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	modernc.org/libc v1.79.0 // indirect
 	modernc.org/mathutil v1.7.1 // indirect

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 )
@@ -219,27 +219,36 @@ func TestBatchThatIsRefusedIsSentOneByOne(t *testing.T) {
 	}
 }
 
-// TestBatchIsNotSentAgainBehindALaterRequest has the server refuse a batch with an
-// acquisition, whose release is behind it. Sent again, the acquisition would come
-// after the release, and might stay.
-func TestBatchIsNotSentAgainBehindALaterRequest(t *testing.T) {
-	for _, refusal := range []string{"NOSCRIPT unknown", "BUSY a script runs"} {
-		first := true
+// TestRequestIsNotSentAgainBehindALaterOne has the server refuse an acquisition, alone or
+// in a batch, whose release is behind it. Sent again, the acquisition would come after
+// the release, and might stay. That of another value is sent again.
+func TestRequestIsNotSentAgainBehindALaterOne(t *testing.T) {
+	const one, two, batch = "EVALSHA 1 one v1 t1", "EVALSHA 1 two v2 t2", "EVALSHA 3 one two marker 1 2 3 4 5 6 a v1 t1 a v2 t2"
+	for _, c := range []struct {
+		refusal string
+		refuse  int // so many commands
+		common  *redis.Batch
+		sent    []string
+	}{
+		{"NOSCRIPT unknown", 1, common, []string{batch, one, two}},
+		{"BUSY a script runs", 1, common, []string{batch, one, two}},
+		{"NOSCRIPT unknown", 2, nil, []string{one, two, one, strings.Replace(two, "EVALSHA", "EVAL", 1)}},
+	} {
 		s := newRecorder(t, func(command []string) string {
-			if isBatch(command) && first {
-				first = false
-				return "-" + refusal + "\r\n"
+			if c.refuse--; c.refuse >= 0 {
+				return "-" + c.refusal + "\r\n"
 			}
-			if isBatch(command) {
-				return perItem(command, func(name, item string) string { return "+" + item + "\r\n" })
-			}
-			return "+" + command[3] + "\r\n"
+			return "+done\r\n"
 		})
-		_, got := s.waitTogether(t, long, item("a one v1 t1"), item("a two v2 t2"), item("r one v1 t1"))
-		if !errors.Is(got[0].err, node.ErrUnsent) || got[1].err != nil || got[2].err != nil {
-			t.Errorf("%s: the answers are %v", refusal, got)
+		calls := []redis.Call{item("a one v1 t1"), item("a two v2 t2"), item("r one v1 t1")}
+		for i := range calls {
+			calls[i].Batch = c.common
 		}
-		s.wants(t, "EVALSHA 3 one two marker 1 2 3 4 5 6 a v1 t1 a v2 t2", "EVALSHA 1 one v1 t1", "EVALSHA 1 two v2 t2")
+		_, got := s.waitTogether(t, long, calls...)
+		if !errors.Is(got[0].err, node.ErrUnsent) || got[1].err != nil || got[2].err != nil {
+			t.Errorf("%s: the answers are %v", c.refusal, got)
+		}
+		s.wants(t, c.sent...)
 	}
 }
 
@@ -303,22 +312,6 @@ func TestReleaseThatAnEqualOneOvertakesHasItsAnswer(t *testing.T) {
 	}
 }
 
-// stuckSocket blocks in its first write.
-type stuckSocket struct {
-	net.Conn
-	writing, resume chan struct{}
-}
-
-func (s *stuckSocket) Write(b []byte) (int, error) {
-	select {
-	case <-s.resume:
-	default:
-		close(s.writing)
-		<-s.resume
-	}
-	return s.Conn.Write(b)
-}
-
 // TestRequestThatWasGivenUpIsNotSent has requests wait behind a write that blocks,
 // until nobody waits for one of them. Its caller may use the memory of its call for
 // another.
@@ -330,11 +323,7 @@ func TestRequestThatWasGivenUpIsNotSent(t *testing.T) {
 		return "+alone\r\n"
 	})
 	d, _ := s.waitTogether(t, long, item("a first v t"))
-	c := d.conn.Load()
-	stuck := &stuckSocket{Conn: c.socket, writing: make(chan struct{}), resume: make(chan struct{})}
-	c.mu.Lock()
-	c.socket = stuck
-	c.mu.Unlock()
+	stuck := stick(d.conn.Load())
 	blocked := make(chan func() []outcome)
 	go func() { blocked <- startAll(d, long, item("a blocked v t")) }()
 	<-stuck.writing
@@ -345,7 +334,7 @@ func TestRequestThatWasGivenUpIsNotSent(t *testing.T) {
 		t.Errorf("the answer is %v", got)
 	}
 	call.Keys[0], call.Args[0], call.Args[1] = "one", "v1", "another's"
-	close(stuck.resume)
+	stuck.goOn()
 	(<-blocked)()
 	if got := rest(); got[0] != (outcome{"one", nil}) || got[1] != (outcome{"three", nil}) {
 		t.Errorf("the answers are %v", got)
@@ -357,7 +346,7 @@ func TestRequestThatWasGivenUpIsNotSent(t *testing.T) {
 // half of its reply to a batch. Each request fails, as one that may have been
 // executed, and the next one is answered.
 func TestHalfAReplyToABatchIsNone(t *testing.T) {
-	for _, how := range []string{"hang up", "fall silent", "be left", "be wrong"} {
+	for how, half := range map[string]string{"hang up": "*3\r\n:1\r\n$5\r\nabhang up", "fall silent": "*3\r\n:1\r\n", "be left": "*3\r\n:1\r\n", "be wrong": "*2\r\n:1\r\n:2\r\n"} {
 		t.Run(how, func(t *testing.T) {
 			sent := make(chan struct{}, 1)
 			s := newRecorder(t, func(command []string) string {
@@ -365,7 +354,7 @@ func TestHalfAReplyToABatchIsNone(t *testing.T) {
 					return "+alone\r\n"
 				}
 				sent <- struct{}{}
-				return map[string]string{"hang up": "*3\r\n:1\r\n$5\r\nabhang up", "fall silent": "*3\r\n:1\r\n", "be left": "*3\r\n:1\r\n", "be wrong": "*2\r\n:1\r\n:2\r\n"}[how]
+				return half
 			})
 			limit := long
 			if how == "fall silent" {
@@ -379,26 +368,16 @@ func TestHalfAReplyToABatchIsNone(t *testing.T) {
 			if how == "be left" {
 				d.Close()
 			}
+			want := map[string]error{"fall silent": context.DeadlineExceeded, "be left": node.ErrClosed}[how]
 			for i, got := range outcomes() {
-				if got.err == nil || errors.Is(got.err, node.ErrUnsent) {
-					t.Errorf("answer %d is %v", i, got)
-				}
-				if want := map[string]error{"fall silent": context.DeadlineExceeded, "be left": node.ErrClosed}[how]; want != nil && !errors.Is(got.err, want) {
+				if got.err == nil || errors.Is(got.err, node.ErrUnsent) || want != nil && !errors.Is(got.err, want) {
 					t.Errorf("answer %d is %v, want %v", i, got, want)
 				}
 			}
-			if how == "be left" {
-				return
-			}
-			deadline := time.Now().Add(long)
-			for {
-				got := startAll(d, limit, item("a four v4 t4"))()
-				if got[0] == (outcome{"alone", nil}) {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("the next one is answered %v", got)
-				}
+			if how != "be left" {
+				poll.Until(t, "the next one is answered", func() bool {
+					return startAll(d, limit, item("a four v4 t4"))()[0] == outcome{"alone", nil}
+				})
 			}
 		})
 	}

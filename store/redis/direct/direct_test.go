@@ -3,6 +3,7 @@ package direct
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
@@ -29,6 +31,7 @@ type server struct {
 	listener net.Listener
 	answer   func(command []string) string // "" for no answer
 	conns    atomic.Int32                  // how many connections there were
+	socket   atomic.Value                  // the last one, a net.Conn
 	hello    chan struct{}                 // if it is not nil: closed to let clients in
 }
 
@@ -46,6 +49,7 @@ func newServer(t testing.TB, answer func(command []string) string) *server {
 				return
 			}
 			s.conns.Add(1)
+			s.socket.Store(c)
 			all.Go(func() { s.serve(c) })
 			t.Cleanup(func() { c.Close() })
 		}
@@ -83,7 +87,13 @@ func (s *server) serve(c net.Conn) {
 // driver returns a driver of the server, closed with the test.
 func (s *server) driver(t testing.TB) *driver {
 	t.Helper()
-	a, err := redis.ParseAddress("redis://" + s.listener.Addr().String())
+	return driverOf(t, "redis://"+s.listener.Addr().String())
+}
+
+// driverOf returns a driver of an address, closed with the test.
+func driverOf(t testing.TB, address string) *driver {
+	t.Helper()
+	a, err := redis.ParseAddress(address)
 	must(t, err)
 	d := &driver{address: a}
 	t.Cleanup(func() { d.Close() })
@@ -111,28 +121,8 @@ func TestAddressesOfOtherKindsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnswersReachTheirRequestsInOrder(t *testing.T) {
+func TestRequestsThatMeetAreWrittenTogetherAndAnsweredInOrder(t *testing.T) {
 	s := newServer(t, func(command []string) string { return "+" + command[len(command)-1] + "\r\n" })
-	d := s.driver(t)
-	var all sync.WaitGroup
-	for i := range 500 {
-		all.Add(1)
-		want := strings.Repeat("x", i)
-		d.Start(script(want), long, func(reply []string, err error) {
-			defer all.Done()
-			if err != nil || len(reply) != 1 || reply[0] != want {
-				t.Errorf("request %d: %.40q, %v", i, reply, err)
-			}
-		})
-	}
-	all.Wait()
-	if n := s.conns.Load(); n != 1 {
-		t.Errorf("%d connections were made", n)
-	}
-}
-
-func TestRequestsThatMeetAreWrittenTogether(t *testing.T) {
-	s := newServer(t, func([]string) string { return ":1\r\n" })
 	d := s.driver(t)
 	if _, err := d.Eval(within(t, long), script("")); err != nil {
 		t.Fatal(err)
@@ -144,13 +134,19 @@ func TestRequestsThatMeetAreWrittenTogether(t *testing.T) {
 	c.mu.Unlock()
 	var all sync.WaitGroup
 	const n = 1000
-	all.Add(n)
-	for range n {
-		d.Start(script(""), long, func([]string, error) { all.Done() })
+	for i := range n {
+		all.Add(1)
+		want := strings.Repeat("x", i)
+		d.Start(script(want), long, func(reply []string, err error) {
+			defer all.Done()
+			if err != nil || len(reply) != 1 || reply[0] != want {
+				t.Errorf("request %d: %.40q, %v", i, reply, err)
+			}
+		})
 	}
 	all.Wait()
-	if got := writes.n.Load(); got > n/4 {
-		t.Errorf("%d requests took %d writes", n, got)
+	if got := writes.n.Load(); got > n/4 || s.conns.Load() != 1 {
+		t.Errorf("%d requests took %d writes on %d connections", n, got, s.conns.Load())
 	}
 }
 
@@ -162,29 +158,6 @@ type countedWrites struct {
 func (c *countedWrites) Write(b []byte) (int, error) {
 	c.n.Add(1)
 	return c.Conn.Write(b)
-}
-
-func TestScriptThatTheServerForgotIsSentAsAWhole(t *testing.T) {
-	var commands []string
-	s := newServer(t, func(command []string) string {
-		commands = append(commands, command[0])
-		if command[0] == "EVALSHA" {
-			return "-NOSCRIPT No matching script\r\n"
-		}
-		return ":1\r\n"
-	})
-	reply, err := s.driver(t).Eval(within(t, long), script(""))
-	if err != nil || !slices.Equal(reply, []string{"1"}) || !slices.Equal(commands, []string{"EVALSHA", "EVAL"}) {
-		t.Errorf("%q, %v, by %v", reply, err, commands)
-	}
-}
-
-func TestErrorOfTheServerIsOne(t *testing.T) {
-	s := newServer(t, func([]string) string { return "-OOM no memory\r\n" })
-	var server *redis.ServerError
-	if _, err := s.driver(t).Eval(within(t, long), script("")); !errors.As(err, &server) || server.Code != "OOM" {
-		t.Errorf("got %v", err)
-	}
 }
 
 // TestWhatIsNoAnswerBreaksTheConnection sends what a server never sends. The
@@ -201,13 +174,10 @@ func TestWhatIsNoAnswerBreaksTheConnection(t *testing.T) {
 		})
 		d := s.driver(t)
 		d.Eval(within(t, long), script("")) // it may have been answered before
-		for end := time.Now().Add(long); ; time.Sleep(time.Millisecond) {
-			if reply, err := d.Eval(within(t, long), script("")); err == nil && slices.Equal(reply, []string{"7"}) && s.conns.Load() == 2 {
-				break
-			} else if time.Now().After(end) {
-				t.Fatalf("%q: %v, %v, %d connections", nonsense, reply, err, s.conns.Load())
-			}
-		}
+		poll.Until(t, fmt.Sprintf("an answer on the second connection, after %q", nonsense), func() bool {
+			reply, err := d.Eval(within(t, long), script(""))
+			return err == nil && slices.Equal(reply, []string{"7"}) && s.conns.Load() == 2
+		})
 	}
 }
 
@@ -224,14 +194,18 @@ func TestRequestWithoutAnAnswerEndsAtItsLimit(t *testing.T) {
 		t.Errorf("it ended after %v", early)
 	}
 	// And the connection at twice that.
-	for c, end := d.conn.Load(), time.Now().Add(long); !c.gone.Load(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the silent connection is still used")
-		}
+	poll.Until(t, "the silent connection is not used any more", d.conn.Load().gone.Load)
+}
+
+// TestLateAnswerIsDroppedAndTheConnectionStays has an answer come when the request has
+// been given up, and the connection is not silent yet: also one that had no time at all.
+func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
+	for _, limit := range []time.Duration{time.Second, time.Nanosecond} {
+		stall.Retry(t, func(t testing.TB) { answerComesLate(t, limit) })
 	}
 }
 
-func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
+func answerComesLate(t testing.TB, limit time.Duration) {
 	release := make(chan bool)
 	s := newServer(t, func(command []string) string {
 		if command[len(command)-1] == "late" {
@@ -240,20 +214,21 @@ func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
 		return "+" + command[len(command)-1] + "\r\n"
 	})
 	d := s.driver(t)
-	late := make(chan error, 2)
-	// It has long been given up when the next is sent, and is not silent yet.
-	d.Start(script("late"), time.Second, func(_ []string, err error) { late <- err })
+	if _, err := d.Eval(within(t, long), script("first")); err != nil {
+		t.Fatal(err)
+	}
+	late, next := make(chan error, 2), make(chan []string, 1)
+	began := time.Now()
+	d.Start(script("late"), limit, func(_ []string, err error) { late <- err })
 	if err := <-late; !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	next := make(chan []string, 1)
 	d.Start(script("next"), long, func(reply []string, err error) { next <- reply })
 	release <- true
-	if reply := <-next; !slices.Equal(reply, []string{"next"}) {
-		t.Errorf("the request after it got %q", reply)
-	}
-	if len(late) > 0 || s.conns.Load() != 1 {
-		t.Errorf("the late one was answered %d times more, on %d connections", len(late), s.conns.Load())
+	reply := <-next
+	if !slices.Equal(reply, []string{"next"}) || len(late) > 0 || s.conns.Load() != 1 {
+		stall.In(t, limit+max(limit, leastSilence)/2, began) // the server was silent for so long
+		t.Errorf("the request after it got %q, and the late one was answered %d times more, on %d connections", reply, len(late), s.conns.Load())
 	}
 }
 
@@ -308,156 +283,135 @@ func TestRequestThatWasNotSentSaysSo(t *testing.T) {
 	}
 }
 
-// TestPatientRequestOutlivesAConnectionThatIsNotMade has a request with a short
-// limit give up the connection, and one with a long limit wait for the next.
-func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	s := &server{listener: l, answer: func([]string) string { return ":7\r\n" }}
-	d := s.driver(t)
-	short, patient := make(chan error, 1), make(chan []string, 1)
-	d.Start(script(""), 20*time.Millisecond, func(_ []string, err error) { short <- err })
-	d.Start(script(""), long, func(reply []string, err error) { patient <- reply })
-	first, err := l.Accept() // and nobody answers
-	must(t, err)
-	defer first.Close()
-	if err := <-short; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, node.ErrUnsent) {
-		t.Errorf("the short one: %v", err)
-	}
-	second, err := l.Accept()
-	must(t, err)
-	go s.serve(second)
-	if reply := <-patient; !slices.Equal(reply, []string{"7"}) {
-		t.Errorf("the patient one: %q", reply)
-	}
-}
-
-// TestRequestThatWasGivenUpIsNotSentLater has the server let us in after one
-// request was given up, and before the next is.
-func TestRequestThatWasGivenUpIsNotSentLater(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	commands := make(chan string, 9)
-	s := &server{listener: l, answer: func(command []string) string { commands <- command[len(command)-1]; return ":7\r\n" }}
-	d := s.driver(t)
-	short, patient := make(chan error, 1), make(chan error, 1)
-	d.Start(script("short"), 500*time.Millisecond, func(_ []string, err error) { short <- err })
-	d.Start(script("patient"), long, func(_ []string, err error) { patient <- err })
-	c, err := l.Accept()
-	must(t, err)
-	if err := <-short; !errors.Is(err, node.ErrUnsent) {
-		t.Errorf("the short one: %v", err)
-	}
-	go s.serve(c)
-	go func() { // on a busy machine, the connection was given up, too
-		if c, err := l.Accept(); err == nil {
-			s.serve(c)
+// TestPatientRequestOutlivesOneThatIsGivenUp has a request with a short limit be given up
+// before there is a connection. The server lets us in after that, or the connection is
+// given up, too, and the next one is made. Only the patient request is sent.
+func TestPatientRequestOutlivesOneThatIsGivenUp(t *testing.T) {
+	for limit, letIn := range map[time.Duration]bool{500 * time.Millisecond: true, 20 * time.Millisecond: false} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer l.Close()
+		commands := make(chan string, 9)
+		s := &server{listener: l, answer: func(command []string) string { commands <- command[len(command)-1]; return ":7\r\n" }}
+		d := s.driver(t)
+		short, patient := make(chan error, 1), make(chan error, 1)
+		d.Start(script("short"), limit, func(_ []string, err error) { short <- err })
+		d.Start(script("patient"), long, func(_ []string, err error) { patient <- err })
+		first, err := l.Accept()
+		must(t, err)
+		defer first.Close()
+		if err := <-short; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, node.ErrUnsent) {
+			t.Errorf("the short one: %v", err)
 		}
-	}()
-	if err := <-patient; err != nil {
-		t.Errorf("the patient one: %v", err)
-	}
-	if first := <-commands; first != "patient" || len(commands) > 0 {
-		t.Errorf("the server got %q, and %d more", first, len(commands))
+		if letIn {
+			go s.serve(first)
+		}
+		go func() { // on a busy machine, the first connection was given up in any case
+			if next, err := l.Accept(); err == nil {
+				s.serve(next)
+			}
+		}()
+		if err := <-patient; err != nil {
+			t.Errorf("the patient one: %v", err)
+		}
+		if first := <-commands; first != "patient" || len(commands) > 0 {
+			t.Errorf("the server got %q, and %d more", first, len(commands))
+		}
 	}
 }
 
-// TestRequestThatMayHaveBeenSentDoesNotSayThatItWasNot has the server hang up
-// after it has read one request.
+// TestRequestThatMayHaveBeenSentDoesNotSayThatItWasNot has the server hang up after it
+// has read a request, and the driver be closed.
 func TestRequestThatMayHaveBeenSentDoesNotSayThatItWasNot(t *testing.T) {
 	s := newServer(t, func([]string) string { return "hang up" })
 	if _, err := s.driver(t).Eval(within(t, long), script("")); err == nil || errors.Is(err, node.ErrUnsent) {
 		t.Errorf("got %v", err)
 	}
-}
-
-func TestRequestInFlightWhenItIsClosedMayHaveBeenSent(t *testing.T) {
 	arrived := make(chan bool, 1)
-	s := newServer(t, func([]string) string { arrived <- true; return "" })
+	s = newServer(t, func([]string) string { arrived <- true; return "" })
 	d := s.driver(t)
 	done := make(chan error, 1)
 	d.Start(script(""), long, func(_ []string, err error) { done <- err })
 	<-arrived
 	d.Close()
 	if err := <-done; !errors.Is(err, node.ErrClosed) || errors.Is(err, node.ErrUnsent) {
-		t.Errorf("got %v", err)
+		t.Errorf("closed: %v", err)
 	}
 }
 
-// TestRequestThatWasNotWrittenWaitsForTheNextConnection breaks the connection
-// while requests stand behind one that is being written.
-func TestRequestThatWasNotWrittenWaitsForTheNextConnection(t *testing.T) {
-	s := newServer(t, func([]string) string { return ":7\r\n" })
-	d := s.driver(t)
-	if _, err := d.Eval(within(t, long), script("")); err != nil {
-		t.Fatal(err)
-	}
-	c := d.conn.Load()
-	stuck := newStuckWrites(c.socket)
-	c.mu.Lock()
-	c.socket = stuck
-	c.mu.Unlock()
-	written, waiting := make(chan error, 1), make(chan []string, 1)
-	go d.Start(script("written"), long, func(_ []string, err error) { written <- err })
-	<-stuck.writing
-	d.Start(script("waits"), long, func(reply []string, err error) { waiting <- reply })
-	c.fail(errors.New("broken"))
-	if err := <-written; err == nil || errors.Is(err, node.ErrUnsent) {
-		t.Errorf("the one that may have been sent: %v", err)
-	}
-	if reply := <-waiting; !slices.Equal(reply, []string{"7"}) || s.conns.Load() != 2 {
-		t.Errorf("the one behind it: %q, %d connections", reply, s.conns.Load())
+// TestUnsentRequestsStayBeforeLaterOnes breaks the connection while a request stands
+// behind one that is being written. It is on the next connection before one that is
+// started when this one is known to be broken.
+func TestUnsentRequestsStayBeforeLaterOnes(t *testing.T) {
+	for range 50 {
+		var mu sync.Mutex
+		var executed []string
+		s := newServer(t, func(command []string) string {
+			mu.Lock()
+			defer mu.Unlock()
+			executed = append(executed, command[len(command)-1])
+			return ":7\r\n"
+		})
+		d := s.driver(t)
+		if _, err := d.Eval(within(t, long), script("first")); err != nil {
+			t.Fatal(err)
+		}
+		stuck := stick(d.conn.Load())
+		written := make(chan error, 1)
+		go d.Start(script("written"), long, func(_ []string, err error) { written <- err })
+		<-stuck.writing
+		var all sync.WaitGroup
+		all.Add(2)
+		done := func([]string, error) { all.Done() }
+		d.Start(script("acquire"), long, done)
+		go stuck.of.fail(errors.New("broken"))
+		for !stuck.of.gone.Load() {
+			runtime.Gosched()
+		}
+		d.Start(script("release"), long, done)
+		all.Wait()
+		mu.Lock()
+		if want := []string{"first", "acquire", "release"}; !slices.Equal(executed, want) || s.conns.Load() != 2 {
+			t.Fatalf("the server executed %q on %d connections, want %q", executed, s.conns.Load(), want)
+		}
+		mu.Unlock()
+		if err := <-written; err == nil || errors.Is(err, node.ErrUnsent) {
+			t.Errorf("the one that may have been sent: %v", err)
+		}
 	}
 }
 
-// stuckWrites blocks in Write until it is closed.
-type stuckWrites struct {
+// stuckSocket blocks in its first write until it goes on, or is closed.
+type stuckSocket struct {
 	net.Conn
-	writing, closed chan bool
+	of      *conn
+	writing chan bool
+	goOn    func()
+	resume  context.Context
 }
 
-func newStuckWrites(c net.Conn) *stuckWrites {
-	return &stuckWrites{Conn: c, writing: make(chan bool), closed: make(chan bool)}
+// stick has the next write of a connection block.
+func stick(c *conn) *stuckSocket {
+	s := &stuckSocket{Conn: c.socket, of: c, writing: make(chan bool)}
+	s.resume, s.goOn = context.WithCancel(context.Background())
+	c.mu.Lock()
+	c.socket = s
+	c.mu.Unlock()
+	return s
 }
 
-func (c *stuckWrites) Write([]byte) (int, error) {
-	c.writing <- true
-	<-c.closed
-	return 0, net.ErrClosed
-}
-
-func (c *stuckWrites) Close() error {
-	close(c.closed)
-	return c.Conn.Close()
-}
-
-func TestRequestWithoutTimeDoesNotCostTheConnection(t *testing.T) {
-	stall.Retry(t, requestWithoutTime)
-}
-
-func requestWithoutTime(t testing.TB) {
-	answer := make(chan bool, 3) // the server answers so many requests
-	s := newServer(t, func([]string) string { <-answer; return ":7\r\n" })
-	d := s.driver(t)
-	answer <- true
-	if _, err := d.Eval(within(t, long), script("")); err != nil {
-		t.Fatal(err)
+func (s *stuckSocket) Write(b []byte) (int, error) {
+	if s.resume.Err() == nil {
+		s.writing <- true
+		<-s.resume.Done()
 	}
-	late := make(chan error, 1)
-	began := time.Now()
-	d.Start(script(""), time.Nanosecond, func(_ []string, err error) { late <- err })
-	err := <-late
-	answer <- true
-	answer <- true
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("got %v", err)
-	}
-	if _, err := d.Eval(within(t, long), script("")); err != nil || s.conns.Load() != 1 {
-		stall.In(t, leastSilence/2, began) // the server was silent for so long
-		t.Errorf("the next one: %v, %d connections", err, s.conns.Load())
-	}
+	return s.Conn.Write(b)
+}
+
+func (s *stuckSocket) Close() error {
+	err := s.Conn.Close()
+	s.goOn()
+	return err
 }
 
 // TestSubscriptionsShareAConnection has two of them, of which one ends. The server
@@ -604,87 +558,5 @@ func TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError(t *testing.T) {
 		default:
 		}
 		cancel()
-	}
-}
-
-// TestRequestIsNotSentAgainBehindALaterOne has the server not know the script of
-// an acquisition, whose release is behind it. Sent again, the acquisition would
-// come after the release, and might stay. That of another value is sent again.
-func TestRequestIsNotSentAgainBehindALaterOne(t *testing.T) {
-	var mu sync.Mutex
-	var executed []string
-	ready := make(chan struct{})
-	s := newServer(t, func(command []string) string {
-		<-ready
-		what := command[0] + " " + strings.Join(command[3:], " ")
-		mu.Lock()
-		defer mu.Unlock()
-		if command[0] == "EVALSHA" && command[len(command)-1] == "acquire" {
-			return "-NOSCRIPT No matching script\r\n"
-		}
-		executed = append(executed, what)
-		return "+" + what + "\r\n"
-	})
-	d := s.driver(t)
-	errs := make([]error, 3)
-	var all sync.WaitGroup
-	for i, args := range [][]string{{"mine", "acquire"}, {"other", "acquire"}, {"mine", "release"}} {
-		all.Add(1)
-		call := script("")
-		call.Args = args
-		d.Start(call, long, func(_ []string, err error) {
-			errs[i] = err
-			all.Done()
-		})
-	}
-	close(ready)
-	all.Wait()
-	if !errors.Is(errs[0], node.ErrUnsent) || errs[1] != nil || errs[2] != nil {
-		t.Errorf("the errors are %v", errs)
-	}
-	if want := []string{"EVALSHA key mine release", "EVAL key other acquire"}; !slices.Equal(executed, want) {
-		t.Errorf("the server executed %q, want %q", executed, want)
-	}
-}
-
-// TestUnsentRequestsStayBeforeLaterOnes breaks a connection with requests that were
-// not written. They are on the next connection before those that are started when
-// this one is known to be broken.
-func TestUnsentRequestsStayBeforeLaterOnes(t *testing.T) {
-	for range 50 {
-		var mu sync.Mutex
-		var executed []string
-		s := newServer(t, func(command []string) string {
-			mu.Lock()
-			defer mu.Unlock()
-			executed = append(executed, command[len(command)-1])
-			return ":7\r\n"
-		})
-		d := s.driver(t)
-		if _, err := d.Eval(within(t, long), script("first")); err != nil {
-			t.Fatal(err)
-		}
-		c := d.conn.Load()
-		stuck := newStuckWrites(c.socket)
-		c.mu.Lock()
-		c.socket = stuck
-		c.mu.Unlock()
-		go d.Start(script("written"), long, func([]string, error) {})
-		<-stuck.writing
-		var all sync.WaitGroup
-		all.Add(2)
-		done := func([]string, error) { all.Done() }
-		d.Start(script("acquire"), long, done)
-		go c.fail(errors.New("broken"))
-		for !c.gone.Load() {
-			runtime.Gosched()
-		}
-		d.Start(script("release"), long, done)
-		all.Wait()
-		mu.Lock()
-		if want := []string{"first", "acquire", "release"}; !slices.Equal(executed, want) {
-			t.Fatalf("the server executed %q, want %q", executed, want)
-		}
-		mu.Unlock()
 	}
 }

@@ -86,9 +86,11 @@ func answersOfABatch(t *testing.T, s *servertest.Server) int {
 	s.Do("SET", "held", "another", "PX", "3600000")
 	s.Do("RPUSH", "list", "element")
 	s.Do("SET", "redlatch:1:fence:{passed}", (node.Token(time.Now().Add(time.Minute).UnixMicro())).String(), "PX", "3600000")
-	for _, mine := range []string{"mine/1", "mine/2"} {
+	for _, mine := range []string{"mine/1", "mine/2", "mine/3"} {
 		s.Do("SET", mine, "value", "PX", "3600000")
 	}
+	reserves := as(node.OpExtend, acquisition("mine/3", "value"))
+	reserves.Reserve = 5
 	cases := []struct {
 		req  node.Request
 		want node.Status
@@ -102,6 +104,7 @@ func answersOfABatch(t *testing.T, s *servertest.Server) int {
 		{as(node.OpExtend, acquisition("nobody's", "value")), node.Absent},
 		{as(node.OpRelease, acquisition("unknown", "value")), node.Absent},
 		{acquisition("free too", "value"), node.Granted},
+		{reserves, node.Granted},
 	}
 	var reqs []node.Request
 	for _, c := range cases {
@@ -110,8 +113,8 @@ func answersOfABatch(t *testing.T, s *servertest.Server) int {
 	before := runsOf(t, s)
 	replies, errs := together(t, s.URL(), reqs...)
 	for i, c := range cases {
-		if errs[i] != nil || replies[i].Status != c.want {
-			t.Errorf("%v of %q is answered %v, %v; want %v", c.req.Op, c.req.Name, replies[i].Status, errs[i], c.want)
+		if errs[i] != nil || replies[i].Status != c.want || replies[i].Confirmed != (c.req.Reserve > 0) {
+			t.Errorf("%v of %q is answered %+v, %v; want %v", c.req.Op, c.req.Name, replies[i], errs[i], c.want)
 		}
 	}
 	if replies[2].Value != "another" || replies[2].Left <= 0 {

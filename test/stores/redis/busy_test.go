@@ -5,7 +5,6 @@ package redis_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/store/redis"
 )
 
@@ -74,76 +72,4 @@ func TestServerBusyWithAScriptEndsTheLeaseAtItsDeadline(t *testing.T) {
 		mustRelease(t, next)
 		eventually(t, undone, noKeys([]*servertest.Server{server}))
 	})
-}
-
-func TestMinorityBusyWithAScriptIsDoneWithout(t *testing.T) {
-	t.Parallel()
-	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		servers := startBusy(t, 3)
-		addresses := servertest.Addresses(servers)
-		c := newClient(t, nodes(addresses...), quick)
-		const ttl = 2 * time.Second
-		l := holdOnAll(t, c, servers, "kept", redlatch.LockOptions{TTL: ttl})
-		occupy(t, servers[0])
-		begin := time.Now()
-		for end := begin.Add(ttl + ttl/5); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			if err := cycle(c); err != nil {
-				stall.Busy(t, starved, begin) // the two others have a second to answer
-				t.Fatalf("with one of three busy: %v", err)
-			}
-		}
-		if err := l.Err(); err != nil {
-			stall.Busy(t, starved, begin)
-			t.Errorf("with one of three busy: %v", err)
-		}
-		servers[0].Do("SCRIPT", "KILL")
-		eventually(t, patience, func() error {
-			_, err := servers[0].Try("GET", "kept")
-			return err
-		})
-		eventually(t, patience, heldOnAll(servers, l.Name()))
-		mustRelease(t, l)
-		eventually(t, undone, noKeys(servers))
-	})
-}
-
-// TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut restarts one of three
-// servers with so much data that loading it takes seconds.
-func TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut(t *testing.T) {
-	t.Parallel()
-	servertest.Since(t, 7, noLoading)
-	servers := servertest.Redis(t, 3)
-	addresses := servertest.Addresses(servers)
-	c := newClient(t, open(t, addresses...), quick)
-	l := holdOnAll(t, c, servers, "kept", redlatch.LockOptions{TTL: 2 * time.Second})
-	s := servers[0]
-	s.Do("EVAL", "for i=1,3000 do redis.call('SET', 'filler'..i, string.rep('x', 100)) end", "0")
-	s.Do("SAVE")
-	s.Kill()
-	s.RestartNow("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
-	loading := 0
-	eventually(t, patience, func() error {
-		if err := cycle(c); err != nil {
-			t.Fatalf("with one of three loading: %v", err)
-		}
-		_, err := s.Try("GET", "x")
-		if err != nil && strings.HasPrefix(err.Error(), "LOADING") {
-			loading++
-		}
-		return err
-	})
-	if loading == 0 {
-		t.Fatal("the server never said that it is loading: nothing is shown")
-	}
-	// The two others are a majority: not every attempt waits for this server.
-	eventually(t, patience, func() error {
-		must(t, cycle(c))
-		if marker := s.Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " changed ") {
-			return fmt.Errorf("after loading it is marked %q, want it in quarantine", marker)
-		}
-		return nil
-	})
-	eventually(t, patience, heldOnAll(servers, l.Name()))
-	must(t, l.Err())
-	mustRelease(t, l)
 }

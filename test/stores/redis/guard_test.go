@@ -46,95 +46,79 @@ func laterClient(t testing.TB, opts redlatch.Options, addresses ...string) *redl
 	return c
 }
 
-// holdOnThree has a lease held on exactly the first three of five servers.
-func holdOnThree(t testing.TB, c *redlatch.Client, servers []*servertest.Server) *redlatch.Lease {
-	t.Helper()
-	l := hold(t, c, servers...)
-	for _, s := range servers[3:] {
-		s.Do("DEL", "job")
-	}
-	return l
-}
-
-// forgetting is a way in which a server loses what it acknowledged.
-type forgetting struct {
-	settings []string
-	prepare  func(t testing.TB, s *servertest.Server) // before the lock is taken
-	forget   func(t testing.TB, s *servertest.Server) // after
-}
-
-var waysToForget = map[string]forgetting{
-	"killed and restarted empty": {
-		forget: func(t testing.TB, s *servertest.Server) {
+// waysToForget are the ways in which a server loses what it acknowledged. Each is
+// called before the lock is taken, and what it returns after that.
+var waysToForget = map[string]func(t testing.TB, s *servertest.Server) (forget func()){
+	"killed and restarted empty": func(_ testing.TB, s *servertest.Server) func() {
+		return func() {
 			s.Kill()
 			s.Restart()
-		},
+		}
 	},
-	"FLUSHALL": {
-		forget: func(t testing.TB, s *servertest.Server) { s.Do("FLUSHALL") },
+	"FLUSHALL": func(_ testing.TB, s *servertest.Server) func() {
+		return func() { s.Do("FLUSHALL") }
 	},
-	"restarted from a stale RDB file": {
-		prepare: func(t testing.TB, s *servertest.Server) { s.Do("SAVE") },
-		forget: func(t testing.TB, s *servertest.Server) {
+	"restarted from a stale RDB file": func(_ testing.TB, s *servertest.Server) func() {
+		s.Do("SAVE")
+		return func() {
 			s.Kill()
 			s.Restart()
-		},
+		}
 	},
 	// kill -9 loses nothing that was written to the file: the page cache
 	// survives. Power loss does lose it, and is simulated by cutting the file.
-	"AOF with its tail cut off": {
-		settings: []string{"--appendonly", "yes", "--appendfsync", "everysec"},
-		prepare: func(t testing.TB, s *servertest.Server) {
-			os.WriteFile(filepath.Join(s.Dir(), "length"), []byte(fmt.Sprint(aofSize(t, s))), 0o600)
-		},
-		forget: func(t testing.TB, s *servertest.Server) {
+	"AOF with its tail cut off": func(t testing.TB, s *servertest.Server) func() {
+		// What is acknowledged is in the file before the reply is sent.
+		s.Do("CONFIG", "SET", "appendonly", "yes")
+		var file string
+		var info os.FileInfo
+		eventually(t, patience, func() (err error) { // the server writes all that it has first
+			files, _ := filepath.Glob(filepath.Join(s.Dir(), "appendonlydir", "*.incr.aof"))
+			file = append(files, filepath.Join(s.Dir(), "appendonly.aof"))[0]
+			if text := s.Do("INFO", "persistence"); !strings.Contains(text, "aof_rewrite_in_progress:0") || !strings.Contains(text, "aof_rewrite_scheduled:0") {
+				return errors.New("the file is being written")
+			}
+			info, err = os.Stat(file)
+			return err
+		})
+		return func() {
 			s.Kill()
-			text, err := os.ReadFile(filepath.Join(s.Dir(), "length"))
-			must(t, err)
-			var length int64
-			fmt.Sscan(string(text), &length)
-			must(t, os.Truncate(aofFile(t, s), length))
-			s.Restart("--appendonly", "yes", "--appendfsync", "everysec")
-		},
+			must(t, os.Truncate(file, info.Size()))
+			s.Restart("--appendonly", "yes")
+		}
 	},
-	"replica promoted without the last write, on the same address": {
-		forget: func(t testing.TB, s *servertest.Server) {
-			// It becomes the replica of a server that never saw the lock, and
-			// is promoted again before any client has sent it a request: its
-			// run id is unchanged.
+	"replica promoted without the last write, on the same address": func(t testing.TB, s *servertest.Server) func() {
+		// It becomes the replica of a server that never saw the lock, and is
+		// promoted again before any client has sent it a request: its run id is
+		// unchanged.
+		return func() {
 			other := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
 			if marker := s.Do("DUMP", "redlatch:1:marker"); marker != "" {
 				other.Do("RESTORE", "redlatch:1:marker", "0", marker)
 			}
-			host, port, _ := net.SplitHostPort(other.Addr())
-			s.Do("REPLICAOF", host, port)
-			eventually(t, patience, func() error {
-				if !strings.Contains(s.Do("INFO", "replication"), "master_link_status:up") {
-					return errors.New("not in step with its master yet")
-				}
-				return nil
-			})
+			follow(t, s, other)
 			s.Do("REPLICAOF", "NO", "ONE")
-		},
+		}
 	},
 }
 
-func aofFile(t testing.TB, s *servertest.Server) string {
+// follow makes a server the replica of another, and waits until it has all data.
+func follow(t testing.TB, replica, master *servertest.Server) {
 	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(s.Dir(), "appendonlydir", "*.incr.aof"))
-	files = append(files, filepath.Join(s.Dir(), "appendonly.aof"))
-	if _, err := os.Stat(files[0]); err != nil {
-		t.Fatal(err)
-	}
-	return files[0]
+	host, port, _ := net.SplitHostPort(master.Addr())
+	replica.Do("REPLICAOF", host, port)
+	inStep(t, replica)
 }
 
-func aofSize(t testing.TB, s *servertest.Server) int64 {
+// inStep waits until a replica has all data of its master.
+func inStep(t testing.TB, replica *servertest.Server) {
 	t.Helper()
-	// What was acknowledged is in the file before the reply is sent.
-	info, err := os.Stat(aofFile(t, s))
-	must(t, err)
-	return info.Size()
+	eventually(t, patience, func() error {
+		if !strings.Contains(replica.Do("INFO", "replication"), "master_link_status:up") {
+			return errors.New("the replica is not in step with its master yet")
+		}
+		return nil
+	})
 }
 
 // TestForgetfulServerDoesNotLetASecondHolderIn has a lease held on exactly
@@ -152,55 +136,33 @@ func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 					if !guarded {
 						opts = guardOff(opts)
 					}
-					servers := servertest.Redis(t, 5, way.settings...)
+					servers := servertest.Redis(t, 5)
 					addresses := servertest.Addresses(servers)
 					first := newClient(t, open(t, addresses...), opts)
-					if err := cycle(first); err != nil { // the servers are marked
-						t.Fatal(err)
-					}
+					must(t, cycle(first)) // the servers are marked
 					eventually(t, undone, noKeys(servers))
-					if way.prepare != nil {
-						if !guarded {
-							servers[0].Do("SET", "redlatch:1:something", "to save")
-						}
-						way.prepare(t, servers[0])
+					servers[0].Do("SET", "redlatch:1:something", "to save")
+					forget := way(t, servers[0])
+					l := hold(t, first, servers...)
+					for _, s := range servers[3:] {
+						s.Do("DEL", "job")
 					}
-					l := holdOnThree(t, first, servers)
-					way.forget(t, servers[0])
+					forget()
 					if servers[0].Do("GET", "job") != "" {
 						t.Fatal("the server has not forgotten: this test shows nothing")
 					}
-					second := laterClient(t, opts, addresses...)
-					l2, err := second.TryLock(context.Background(), "job", &redlatch.LockOptions{TTL: ttl})
+					l2, err := laterClient(t, opts, addresses...).TryLock(context.Background(), "job", nil)
 					if l.Remaining() <= 0 {
 						stall.TooLate(t, "this machine was too busy to get here within the first lease")
 					}
-					if !guarded {
-						if err != nil {
-							t.Fatalf("without the guard there should be two holders, and the second got %v", err)
-						}
-						return
-					}
-					if err == nil {
+					switch {
+					case !guarded && err != nil:
+						t.Errorf("without the guard there should be two holders, and the second got %v", err)
+					case guarded && err == nil:
 						exclusion.Never(t, "two holders: %v is left of token %d, and token %d was granted", l.Remaining(), l.Token(), l2.Token())
-					}
-					if !strings.Contains(fmt.Sprint(err), "quarantine") && !errors.Is(err, redlatch.ErrHeld) {
+					case guarded && !strings.Contains(err.Error(), "quarantine") && !errors.Is(err, redlatch.ErrHeld):
 						t.Errorf("got %v", err)
 					}
-					// It ends by itself: when the first lease has expired and
-					// the server is trusted again, the second client gets the
-					// lock and a higher token.
-					l2, err = second.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 30 * time.Second})
-					must(t, err)
-					if l2.Token() <= l.Token() {
-						exclusion.Never(t, "token %d came after %d", l2.Token(), l.Token())
-					}
-					eventually(t, patience, func() error {
-						if servers[0].Do("GET", "job") == "" {
-							return errors.New("the server that forgot does not take part again")
-						}
-						return nil
-					})
 				})
 			})
 		}
@@ -216,159 +178,47 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 	addresses := append([]string{proxy.URL()}, servertest.Addresses(servers[1:])...)
 	c := newClient(t, open(t, addresses...), quick)
 	must(t, cycle(c))
-	eventually(t, patience, func() error {
-		if replica.Do("GET", "redlatch:1:marker") == "" {
-			return errors.New("the replica does not have the marker yet")
-		}
-		return nil
-	})
+	marked := func(want string) {
+		t.Helper()
+		eventually(t, patience, func() error {
+			if marker := replica.Do("GET", "redlatch:1:marker"); !strings.Contains(marker, want) {
+				return fmt.Errorf("the replica is marked %q, want %q", marker, want)
+			}
+			return nil
+		})
+	}
+	marked(" fresh ")
 	// The replica loses its master before the last write reaches it.
 	replica.Do("REPLICAOF", "NO", "ONE")
 	l := hold(t, c, servers...)
 	servers[2].Do("DEL", "job") // the lease is held on the first two
 	proxy.LeadTo(replica.Addr())
 	proxy.Cut()
-	second := laterClient(t, quick, addresses...)
 	// The first request may not reach the promoted replica on a busy machine.
-	eventually(t, patience, func() error {
-		if l2, err := second.TryLock(context.Background(), "job", nil); err == nil {
-			if l.Remaining() > 0 {
-				exclusion.Never(t, "two holders: tokens %d and %d", l.Token(), l2.Token())
-			}
-			l2.Release(context.Background())
-		}
-		if marker := replica.Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " changed ") {
-			return fmt.Errorf("the promoted replica is marked %q, want it in quarantine", marker)
-		}
-		return nil
-	})
+	wantNoSecond(t, laterClient(t, quick, addresses...), l)
+	marked(" changed ")
 }
 
 func TestClientsWithAnotherMembershipAreRefused(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
-	first := newClient(t, open(t, a, b, c), quick)
-	l, err := first.Lock(context.Background(), "job", nil)
-	must(t, err)
-	eventually(t, patience, func() error {
-		if servers[1].Do("GET", "job") == "" || servers[0].Do("GET", "job") == "" {
-			return errors.New("not reached yet")
-		}
-		return nil
-	})
+	l := hold(t, newClient(t, open(t, a, b, c), redlatch.Options{}), servers[:3]...)
 	servers[2].Do("DEL", "job") // the lease may be held on a and b alone
-
-	second := laterClient(t, quick, a, c, d)
-	_, err = second.TryLock(context.Background(), "job", nil)
-	wantErr(t, err, redlatch.ErrConfig)
-	wantText(t, err, "missing "+b, "not there "+d)
-	// With the guard off it is refused as well.
-	_, err = laterClient(t, guardOff(quick), a, c, d).TryLock(context.Background(), "job", nil)
-	wantErr(t, err, redlatch.ErrConfig)
-	// With the check off there are two holders.
-	unchecked := guardOff(quick)
-	unchecked.AnyMembership = true
-	third := laterClient(t, unchecked, a, c, d)
-	eventually(t, patience, func() error { // an extension may just repair c
-		servers[2].Do("DEL", "job")
-		_, err := third.TryLock(context.Background(), "job", nil)
+	second := func(opts redlatch.Options) error {
+		_, err := laterClient(t, opts, a, c, d).TryLock(context.Background(), "job", nil)
 		return err
-	})
-	if err := l.Err(); err != nil {
-		t.Errorf("with the check off, the first lease is %v", err)
 	}
-}
-
-// TestChangingTheMembershipEndsOldLeasesFirst replaces one server of three.
-func TestChangingTheMembershipEndsOldLeasesFirst(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 4)
-	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
-	old := newClient(t, open(t, a, b, c), quick)
-	l, err := old.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: patience})
-	must(t, err)
-	changed := laterClient(t, quick, a, b, d)
-	states, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a, b, c)})
-	if err != nil || len(states) != 4 {
-		t.Fatal(err, states)
+	for _, opts := range []redlatch.Options{{}, guardOff(redlatch.Options{})} {
+		err := second(opts)
+		wantErr(t, err, redlatch.ErrConfig)
+		wantText(t, err, "missing "+b, "not there "+d)
 	}
-	granted := make(chan *redlatch.Lease)
-	go func() {
-		l, err := changed.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 5 * time.Minute})
-		if err != nil {
-			t.Error(err)
-		}
-		granted <- l
-	}()
-	select {
-	case <-l.Context().Done():
-	case <-granted:
-		exclusion.Never(t, "the new membership granted while a lease of the old one stood")
-	}
-	wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-	if l2 := <-granted; l2 != nil && l2.Token() <= l.Token() {
-		exclusion.Never(t, "token %d came after %d", l2.Token(), l.Token())
-	}
-	_, err = old.TryLock(context.Background(), "other", nil)
-	wantErr(t, err, redlatch.ErrConfig)
-
-	servers[0].Kill()
-	servers[1].Kill()
-	_, err = admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a, b, c)})
-	wantErr(t, err, redlatch.ErrNoQuorum)
-}
-
-// TestRollingRestartLosesNothing restarts all three servers without their data,
-// each after the previous one is trusted again.
-func TestRollingRestartLosesNothing(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	addresses := servertest.Addresses(servers)
-	holder := newClient(t, open(t, addresses...), quick)
-	l, err := holder.Lock(context.Background(), "held throughout", nil)
-	must(t, err)
-	other := laterClient(t, quick, addresses...)
-	var value string
-	eventually(t, patience, func() error {
-		if value = servers[2].Do("GET", "held throughout"); value == "" {
-			return errors.New("not reached yet")
-		}
-		return nil
-	})
-	for i, s := range servers {
-		s.Kill()
-		s.Restart()
-		eventually(t, patience, func() error {
-			if err := cycle(other); err != nil {
-				t.Fatalf("while server %d is being replaced: %v", i, err)
-			}
-			if _, err := other.TryLock(context.Background(), "held throughout", nil); !errors.Is(err, redlatch.ErrHeld) {
-				t.Fatalf("while server %d is being replaced, another got %v; the lease: %v", i, err, l.Err())
-			}
-			if s.Do("GET", "held throughout") != value {
-				return fmt.Errorf("server %d has not been given the lock again", i)
-			}
-			return nil
-		})
-		if err := l.Err(); err != nil {
-			t.Fatalf("after server %d: %v", i, err)
-		}
-	}
-	must(t, l.Release(context.Background()))
-	eventually(t, undone, noKeys(servers))
-}
-
-func TestReplicaNeverGrantsThoughItCanBeWrittenTo(t *testing.T) {
-	t.Parallel()
-	master := servertest.Redis(t, 1)[0]
-	host, port, _ := net.SplitHostPort(master.Addr())
-	replica := servertest.Redis(t, 1, "--replicaof", host, port, "--replica-read-only", "no")[0]
-	opts := quick
-	opts.Guard = redlatch.GuardOn
-	_, err := laterClient(t, opts, replica.URL()).TryLock(context.Background(), "job", nil)
-	wantErr(t, err, redlatch.ErrNoQuorum)
-	wantText(t, err, "READONLY")
+	// With the check off there are two holders.
+	unchecked := guardOff(redlatch.Options{})
+	unchecked.AnyMembership = true
+	must(t, second(unchecked))
+	must(t, l.Err())
 }
 
 func TestGuardFailsClosedWhereINFOIsForbidden(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/test/clockshim"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -77,19 +76,5 @@ func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 			})
 			eventually(t, undone, noKeys(servers))
 		})
-	}
-}
-
-// staleIsRefused has both of two holders write, the second first.
-func staleIsRefused(t testing.TB, s *servertest.Server, stale, next *redlatch.Lease) {
-	t.Helper()
-	store, err := fence.NewRedis(subscribers["rueidis"](t, s), nil)
-	must(t, err)
-	must(t, store.Set(context.Background(), "data", "by the second", next.Token(), 0))
-	err = store.Set(context.Background(), "data", "by the first", stale.Token(), 0)
-	wantErr(t, err, fence.ErrStale)
-	t.Log("who writes with the lower token is told:", err)
-	if got := s.Do("GET", "fence:{data}:value"); got != "by the second" {
-		t.Errorf("the data is %q", got)
 	}
 }

@@ -81,7 +81,9 @@ func TestListShowsTheQueueWithoutItsInboxes(t *testing.T) {
 	})
 }
 
-func TestShowSeesLocksThatAreNotListed(t *testing.T) {
+// TestForeignFormatsAreShownAndABreakOfOneMustBeAskedFor has a break leave no trace
+// that was not asked to break a foreign format.
+func TestForeignFormatsAreShownAndABreakOfOneMustBeAskedFor(t *testing.T) {
 	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
@@ -102,6 +104,15 @@ func TestShowSeesLocksThatAreNotListed(t *testing.T) {
 		}
 		_, err := admin.New(c).Show(context.Background(), "redlatch:1:marker")
 		wantErr(t, err, redlatch.ErrConfig)
+		_, err = admin.New(c).Break(context.Background(), "redisson", nil)
+		wantErr(t, err, redlatch.ErrHeld)
+		if server.Do("HGET", "redisson", "id") != "1" || server.Do("EXISTS", "redlatch:1:fence:{redisson}") != "0" {
+			t.Error("it is gone, or the fence was raised")
+		}
+		_, err = admin.New(c).Break(context.Background(), "redisson", &admin.BreakOptions{Foreign: true})
+		if must(t, err); server.Do("EXISTS", "redisson") != "0" {
+			t.Error("it is still there")
+		}
 	})
 }
 
@@ -132,30 +143,6 @@ func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
 		if s, err := admin.New(c).Show(context.Background(), "job 7"); err != nil || len(s.Holders) > 0 {
 			t.Errorf("after the break: %+v, %v", s, err)
 		}
-	})
-}
-
-func TestABreakOfAForeignFormatMustBeAskedFor(t *testing.T) {
-	t.Parallel()
-	server := servertest.Redis(t, 1)[0]
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		c := newClient(t, nodes(server.URL()), redlatch.Options{})
-		server.Do("HSET", "job", "id", "1")
-		_, err := admin.New(c).Break(context.Background(), "job", nil)
-		wantErr(t, err, redlatch.ErrHeld)
-		if server.Do("HGET", "job", "id") != "1" {
-			t.Error("it is gone")
-		}
-		if fence := server.Do("GET", "redlatch:1:fence:{job}"); fence != "" {
-			t.Errorf("the fence was raised to %s", fence)
-		}
-		if _, err := admin.New(c).Break(context.Background(), "job", &admin.BreakOptions{Foreign: true}); err != nil {
-			t.Error(err)
-		}
-		if server.Do("EXISTS", "job") != "0" {
-			t.Error("it is still there")
-		}
-		server.Do("DEL", "redlatch:1:fence:{job}")
 	})
 }
 

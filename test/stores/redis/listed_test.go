@@ -22,8 +22,8 @@ func TestInitRefusesFewerReplicasThanTheSentinelsList(t *testing.T) {
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		t.Parallel()
-		d := startDivided(t)
-		address := "redis+sentinel://" + d.sentinel.Addr() + "/main"
+		d := startSentinel(t, 2)
+		address := d.address()
 		initialize := func(replicas int, former ...string) error {
 			opts := quick
 			opts.Replicas, opts.NodeTimeout = replicas, 10*time.Second

@@ -25,6 +25,9 @@ const (
 	// longTTL is the TTL of the clients of newClient that have none of their own.
 	longTTL = 30 * time.Second
 
+	// slack is added to a limit for a machine that also does other work.
+	slack = 500 * time.Millisecond
+
 	// starved is how late a timer of this process is on a machine that is too
 	// busy to assert times on.
 	starved = 30 * time.Millisecond

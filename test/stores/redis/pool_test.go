@@ -4,9 +4,7 @@ package redis_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,69 +12,30 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
 
-// TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline uses a client of the
-// program's own whose connections are all blocked. Nodes that we make reserve
-// some connections: see TestFullPoolCannotLoseALock.
-func TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline(t *testing.T) {
+// TestPoolThatTheProgramUsesUpIsToldToTheCaller uses a client of the program's own
+// whose connections are all blocked. Nodes that we make reserve some connections: see
+// TestFullPoolCannotLoseALock.
+func TestPoolThatTheProgramUsesUpIsToldToTheCaller(t *testing.T) {
 	t.Parallel()
-	timed(t, poolUsedUp)
-}
-
-func poolUsedUp(t testing.TB) {
 	server := servertest.Redis(t, 1)[0]
-	client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), PoolSize: 2, MinIdleConns: 0,
-		MaxActiveConns: 2, PoolTimeout: 100 * time.Millisecond, ReadTimeout: -1, MaxRetries: -1, ContextTimeoutEnabled: true})
+	client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), PoolSize: 1, MaxActiveConns: 1,
+		PoolTimeout: 100 * time.Millisecond, ReadTimeout: -1, MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { client.Close() })
 	theirs, err := goredis.From(client, &goredis.Options{Name: "theirs"})
 	must(t, err)
-	c := newClient(t, []redlatch.Node{theirs}, redlatch.Options{})
-	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
-	ended, start := endOf(l), time.Now()
-	done := make(chan error, 2)
-	for range 2 {
-		go func() {
-			for { // the lock's own requests may occupy the connections for a while
-				if err := client.BLPop(context.Background(), 0, "work").Err(); !errors.Is(err, goredisclient.ErrPoolTimeout) {
-					done <- err
-					return
-				}
-			}
-		}()
-	}
-	eventually(t, patience, func() error {
-		other, err := c.TryLock(context.Background(), "another", nil)
-		if err == nil {
-			other.Release(context.Background())
-			return errors.New("the pool is not used up yet")
-		}
-		if !strings.Contains(err.Error(), "connection pool") {
-			return err
-		}
-		wantErr(t, err, redlatch.ErrNoQuorum, node.ErrUnsent)
-		t.Log("who asks is told:", err)
-		return nil
-	})
-	at := <-ended
-	wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-	if late := at.Sub(l.Deadline()); over(t, late, slack, start) {
-		t.Errorf("it was told %v after the deadline", late)
-	}
-	server.Do("RPUSH", "work", "a", "b")
-	for range 2 {
-		must(t, <-done)
-	}
-	next := mustLock(t, c, "job", redlatch.LockOptions{Wait: time.Minute})
-	if next.Token() <= l.Token() {
-		exclusion.Never(t, "token %d came after %d", next.Token(), l.Token())
-	}
-	mustRelease(t, next)
-	eventually(t, undone, noKeys([]*servertest.Server{server}))
+	occupied := client.Conn()
+	must(t, occupied.Ping(t.Context()).Err())
+	c := newClient(t, []redlatch.Node{theirs}, guardOff(redlatch.Options{}))
+	_, err = c.TryLock(context.Background(), "job", nil)
+	wantErr(t, err, redlatch.ErrNoQuorum, node.ErrUnsent)
+	wantText(t, err, "connection pool")
+	must(t, occupied.Close())
+	must(t, cycle(c))
 }
 
 // TestExtensionsOfManyLeasesDoNotWaitForEachOther extends all the leases of a

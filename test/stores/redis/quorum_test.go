@@ -39,66 +39,29 @@ func cycle(c *redlatch.Client) error {
 	return errors.Join(l.Extend(ctx), l.Release(ctx))
 }
 
+// TestQuorumOutlivesAMinority kills one server of three after the other, and restarts
+// one. The first request finds the connections broken; both it and the next get an
+// error at once.
 func TestQuorumOutlivesAMinority(t *testing.T) {
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		servers := servertest.Redis(t, 5)
-		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
-		if err := cycle(c); err != nil {
-			t.Fatalf("five of five: %v", err)
-		}
+		servers := servertest.Redis(t, 3)
+		c := newClient(t, nodes(servertest.Addresses(servers)...), guardOff(redlatch.Options{}))
+		must(t, cycle(c))
 		servers[0].Kill()
-		servers[3].Kill()
-		if err := cycle(c); err != nil {
-			t.Fatalf("three of five: %v", err)
-		}
+		must(t, cycle(c))
 		servers[2].Kill()
-		// The first request finds the connections broken; both it and the next
-		// get an error at once.
 		for range 2 {
 			start := time.Now()
 			_, err := c.TryLock(context.Background(), "job", nil)
 			wantErr(t, err, redlatch.ErrNoQuorum)
+			wantText(t, err, "refused")
 			if took := time.Since(start); over(t, took, 2*time.Second, start) {
-				t.Errorf("it took %v to say so, with a node time limit of 1s", took)
-			}
-			var q *redlatch.QuorumError
-			if !errors.As(err, &q) || len(q.Nodes) != 5 {
-				t.Fatalf("got %v, want what each of the five said", err)
-			}
-			for i, r := range q.Nodes {
-				if dead := i == 0 || i == 3 || i == 2; dead && r.Err == nil {
-					t.Errorf("server %d is dead and said %v", i, r)
-				}
+				t.Errorf("it took %v to say so, with a node time limit of 3s", took)
 			}
 		}
-		eventually(t, undone, noKeys([]*servertest.Server{servers[1], servers[4]}))
-	})
-}
-
-func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
-	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		servers := servertest.Redis(t, 5)
-		// The node time limit is far beyond the deadline: the return of a call
-		// cannot be what ends the lease.
-		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{NodeTimeout: 20 * time.Second})
-		l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{TTL: time.Second})
-		must(t, err)
-		ended, start := endOf(l), time.Now()
-		for _, s := range servers[1:4] {
-			s.Freeze()
-		}
-		at := <-ended
-		// An extension that was in flight may have moved the deadline once;
-		// after that it is fixed.
-		late := at.Sub(l.Deadline())
-		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-		if over(t, late, 100*time.Millisecond, start) {
-			t.Errorf("the context ended %v after the deadline", late)
-		}
-		for _, s := range servers[1:4] {
-			s.Thaw()
-		}
-		eventually(t, undone, noKeys(servers))
+		servers[2].Restart()
+		eventually(t, patience, func() error { return cycle(c) })
+		eventually(t, undone, noKeys(servers[1:]))
 	})
 }
 
@@ -114,33 +77,6 @@ func TestOneServerReachedByTwoAddressesIsRefused(t *testing.T) {
 		wantErr(t, err, redlatch.ErrConfig)
 		if !strings.Contains(err.Error(), servers[0].URL()) || !strings.Contains(err.Error(), twice) {
 			t.Errorf("%v does not name both", err)
-		}
-	})
-}
-
-func TestPlainClientsAndWeExcludeEachOther(t *testing.T) {
-	servers := servertest.Redis(t, 3)
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
-		for _, s := range servers {
-			s.Do("SET", "job", "20-random-bytes", "NX", "PX", "300")
-		}
-		_, err := c.TryLock(context.Background(), "job", nil)
-		wantErr(t, err, redlatch.ErrHeld)
-		l, err := c.Lock(context.Background(), "job", nil)
-		must(t, err)
-		refused := 0
-		for _, s := range servers {
-			if s.Do("SET", "job", "20-random-bytes", "NX", "PX", "300") == "" {
-				refused++
-			}
-		}
-		if refused < 2 {
-			t.Errorf("only %d of 3 servers refused a plain client", refused)
-		}
-		l.Release(context.Background())
-		for _, s := range servers {
-			s.Do("DEL", "job")
 		}
 	})
 }
@@ -169,20 +105,7 @@ func TestCallersThatLeaveAfterMillisecondsLeaveNothing(t *testing.T) {
 				})
 			}
 			crowd.Wait()
-			eventually(t, undone, noKeys(servers))
-			eventually(t, undone, noPlaces(servers))
+			eventually(t, undone, nothingLeft(servers, "job"))
 		}
 	})
-}
-
-// noPlaces complains if anybody waits on any server.
-func noPlaces(servers []*servertest.Server) func() error {
-	return func() error {
-		for i, s := range servers {
-			if queues := s.Do("KEYS", queueOf("*")); queues != "" {
-				return fmt.Errorf("server %d has %q", i, queues)
-			}
-		}
-		return nil
-	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/node"
 )
 
 // requiring are cluster parameters for a single server whose replicas are
@@ -25,62 +24,55 @@ func requiring(replicas int) redlatch.Options {
 	return opts
 }
 
+// changeBounds marks the same servers with other cluster parameters.
+func changeBounds(t testing.TB, opts redlatch.Options, addresses ...string) {
+	t.Helper()
+	states, err := admin.New(laterClient(t, opts, addresses...)).Init(context.Background(), &admin.InitOptions{Former: open(t, addresses...)})
+	if err != nil {
+		t.Fatal(err, states)
+	}
+}
+
+// withReplicas returns a master with replicas that are online.
+func withReplicas(t testing.TB, n int) (master *servertest.Server, replicas []*servertest.Server) {
+	t.Helper()
+	master = servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
+	replicas = replicaOf(t, master, n)
+	awaitReplicas(t, master, n)
+	return master, replicas
+}
+
+// TestRequiredReplicasAreTakenFromTheMarker also has a server lose its data under a
+// client that leaves the number open, and has read it. A new client cannot know it.
 func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	t.Parallel()
-	server := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
-	replicaOf(t, server, 1) // without it the server is not marked
-	awaitReplicas(t, server, 1)
-	marked := func() (*node.Guard, error) {
-		states, err := admin.New(laterClient(t, requiring(0), server.URL())).Init(context.Background(), nil)
-		if err != nil {
-			return nil, err
-		}
-		return states[0].Marked, nil
-	}
-	want := func(replicas int, lag, quarantine time.Duration) {
-		t.Helper()
-		g, err := marked()
-		if err != nil || g.Replicas != replicas || g.ReplicaLag != lag || g.Quarantine != quarantine {
-			t.Errorf("a client that leaves it open sees %+v, %v; want %d replicas with a lag of %v, and a quarantine of %v", g, err, replicas, lag, quarantine)
-		}
-	}
+	server, _ := withReplicas(t, 1) // without it the server is not marked
+	must(t, fresh.Declare(context.Background(), newClient(t, open(t, server.URL()), requiring(1))))
+	knows := laterClient(t, requiring(0), server.URL())
 	const q = 3*time.Second + 133*time.Millisecond
-	first := newClient(t, open(t, server.URL()), requiring(1))
-	must(t, fresh.Declare(context.Background(), first))
-	want(1, 2*time.Second, q+4*time.Second)
-
+	want := func(c *redlatch.Client, replicas int, lag, quarantine time.Duration) {
+		t.Helper()
+		states, err := admin.New(c).Init(context.Background(), nil)
+		must(t, err)
+		if g := states[0].Marked; g.Replicas != replicas || g.ReplicaLag != lag || g.Quarantine != quarantine {
+			t.Errorf("a client that leaves it open sees %+v; want %d replicas with a lag of %v, and a quarantine of %v", g, replicas, lag, quarantine)
+		}
+	}
+	want(knows, 1, 2*time.Second, q+4*time.Second)
 	// Another number is refused.
 	for field, opts := range map[string]redlatch.Options{"Replicas is 2": requiring(2), "Replicas is 0": requiring(redlatch.NoReplicas)} {
 		_, err := laterClient(t, opts, server.URL()).TryLock(context.Background(), "job", nil)
 		wantErr(t, err, redlatch.ErrConfig)
 		wantText(t, err, field)
 	}
-	changeBounds(t, requiring(redlatch.NoReplicas), []string{server.URL()})
-	want(0, 0, q)
-}
-
-// TestServerThatLostItsMarkerIsMarkedWithTheReplicasThatAClientKnows has a server
-// lose its data under a client that leaves the number open, and has read it. A new
-// client cannot know it.
-func TestServerThatLostItsMarkerIsMarkedWithTheReplicasThatAClientKnows(t *testing.T) {
-	t.Parallel()
-	server := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
-	replicaOf(t, server, 1)
-	awaitReplicas(t, server, 1)
-	must(t, cycle(newClient(t, open(t, server.URL()), requiring(1))))
-	knows := laterClient(t, requiring(0), server.URL())
-	must(t, cycle(knows))
-	for _, c := range []struct {
-		client   *redlatch.Client
-		replicas int
-	}{{knows, 1}, {laterClient(t, requiring(0), server.URL()), 0}} {
-		server.Do("FLUSHALL")
-		states, err := admin.New(c.client).Init(context.Background(), nil)
-		must(t, err)
-		if got := states[0].Marked.Replicas; got != c.replicas {
-			t.Errorf("marked with %d replicas, want %d", got, c.replicas)
-		}
-	}
+	server.Do("FLUSHALL")
+	want(knows, 1, 2*time.Second, q+4*time.Second)
+	server.Do("FLUSHALL")
+	want(laterClient(t, requiring(0), server.URL()), 0, 0, q)
+	changeBounds(t, requiring(1), server.URL())
+	want(laterClient(t, requiring(0), server.URL()), 1, 2*time.Second, q+4*time.Second)
+	changeBounds(t, requiring(redlatch.NoReplicas), server.URL())
+	want(laterClient(t, requiring(0), server.URL()), 0, 0, q)
 }
 
 // TestServerWithTooFewReplicasNeitherGrantsNorExtends disconnects and
@@ -89,9 +81,7 @@ func TestServerThatLostItsMarkerIsMarkedWithTheReplicasThatAClientKnows(t *testi
 func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		master := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
-		replica := replicaOf(t, master, 1)[0]
-		awaitReplicas(t, master, 1)
+		master, replicas := withReplicas(t, 1)
 		opts := requiring(1)
 		opts.MaxTTL = 30 * time.Second
 		c := newClient(t, nodes(master.URL()), opts)
@@ -104,18 +94,18 @@ func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 			wantErr(t, err, redlatch.ErrNoQuorum)
 			return nil
 		}
-		replica.Freeze() // it keeps its connection, and says nothing
+		replicas[0].Freeze() // it keeps its connection, and says nothing
 		eventually(t, patience, func() error { return refused(l.Extend(context.Background())) })
 		_, err := c.TryLock(context.Background(), "other", nil)
 		must(t, refused(err))
 		if err := l.Err(); err != nil {
 			t.Errorf("the lease ended by a refusal, %v before its deadline", err)
 		}
-		replica.Thaw()
+		replicas[0].Thaw()
 		eventually(t, patience, func() error {
 			return errors.Join(l.Extend(context.Background()), cycle(c))
 		})
-		replica.Kill()
+		replicas[0].Kill()
 		eventually(t, patience, func() error { return refused(l.Extend(context.Background())) })
 		mustRelease(t, l) // freeing is always safe
 	})
@@ -123,7 +113,8 @@ func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 
 func TestExaminationSaysHowManyReplicasMustBeRequired(t *testing.T) {
 	t.Parallel()
-	_, replica, address := startSentinel(t)
+	d := startSentinel(t, 1)
+	address := d.address()
 	about := func(opts redlatch.Options) (found string) {
 		t.Helper()
 		_, up := examine(t, open(t, address), opts, "")
@@ -146,14 +137,14 @@ func TestExaminationSaysHowManyReplicasMustBeRequired(t *testing.T) {
 		t.Errorf("none required: %s", got)
 	}
 	opts.Replicas = 1
-	changeBounds(t, opts, []string{address})
+	changeBounds(t, opts, address)
 	eventually(t, patience, func() error {
 		if got, want := about(redlatch.Options{}), "fine: all 1 required replicas are online\n"; got != want {
 			return errors.New("one required: " + got)
 		}
 		return nil
 	})
-	replica.Kill()
+	d.replicas[0].Kill()
 	eventually(t, patience, func() error {
 		if got, want := about(redlatch.Options{}), "danger: 0 of 1 required replicas are online with a lag of 2s or less\n"; got != want {
 			return errors.New("one required, and away: " + got)

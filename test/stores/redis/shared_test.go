@@ -59,29 +59,39 @@ func (a asker) expect(want node.Status, op node.Op, value string, share node.Sha
 // unlock is how Redlock clients free a lock.
 const unlock = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
-func TestPlainClientsAndHoldersOfASharedLockExcludeEachOther(t *testing.T) {
+// TestPlainClientsAndWeExcludeEachOther has all, readers and slots of a name held. A DEL
+// frees it from all at once.
+func TestPlainClientsAndWeExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
 	a := newAsker(t, server)
-	for _, share := range []node.Share{aReader, aSlot} {
+	for _, share := range []node.Share{{}, aReader, aSlot} {
 		t.Run(share.Text(), func(t *testing.T) {
-			a.expect(node.Granted, node.OpAcquire, "one", share)
-			a.expect(node.Granted, node.OpAcquire, "two", share)
+			values, others := []string{"one", "two"}, []string{"one", "two", "plain"}
+			if share == (node.Share{}) {
+				values, others = values[:1], others[1:]
+			}
+			take := func() {
+				for _, value := range values {
+					a.expect(node.Granted, node.OpAcquire, value, share)
+				}
+			}
+			take()
 			if got := server.Do("SET", "job", "plain", "NX", "PX", "60000"); got != "" {
 				exclusion.Never(t, "a plain client got the lock: %s", got)
 			}
-			for _, value := range []string{"one", "two", "plain"} {
+			for _, value := range others {
 				if got := server.Do("EVAL", unlock, "1", "job", value); got != "0" {
 					t.Errorf("a plain release of %s freed the lock", value)
 				}
 			}
-			if r := a.expect(node.Held, node.OpInspect, "", node.Share{}); r.Holders != 2 || r.Value != "one" {
+			if r := a.expect(node.Held, node.OpInspect, "", node.Share{}); r.Holders != len(values) || r.Value != "one" {
 				t.Fatalf("it is held by %d, the first is %q", r.Holders, r.Value)
 			}
-			for _, value := range []string{"one", "two"} {
+			for i, value := range values {
 				slot := share
-				if share.Mode == node.Slotted && value == "two" {
-					slot.Slot = 1
+				if share.Mode == node.Slotted {
+					slot.Slot = uint8(i)
 				}
 				a.expect(node.Granted, node.OpExtend, value, slot)
 				a.expect(node.Granted, node.OpRelease, value, slot)
@@ -96,22 +106,14 @@ func TestPlainClientsAndHoldersOfASharedLockExcludeEachOther(t *testing.T) {
 			if got := server.Do("EVAL", unlock, "1", "job", "plain"); got != "1" {
 				t.Error("the plain client could not free its lock")
 			}
+			take()
+			server.Do("DEL", "job")
+			for _, value := range values {
+				a.expect(node.Absent, node.OpExtend, value, share)
+			}
+			a.expect(node.Granted, node.OpAcquire, "writer", node.Share{})
+			a.expect(node.Granted, node.OpRelease, "writer", node.Share{})
 		})
-	}
-}
-
-func TestDeletedKeyFreesAllWhoShareIt(t *testing.T) {
-	t.Parallel()
-	server := servertest.Redis(t, 1)[0]
-	a := newAsker(t, server)
-	for _, share := range []node.Share{aReader, aSlot} {
-		a.expect(node.Granted, node.OpAcquire, "one", share)
-		a.expect(node.Granted, node.OpAcquire, "two", share)
-		server.Do("DEL", "job")
-		a.expect(node.Absent, node.OpExtend, "one", share)
-		a.expect(node.Absent, node.OpExtend, "two", share)
-		a.expect(node.Granted, node.OpAcquire, "writer", node.Share{})
-		a.expect(node.Granted, node.OpRelease, "writer", node.Share{})
 	}
 }
 
@@ -178,42 +180,32 @@ func TestGroupThatHasExpiredIsFree(t *testing.T) {
 	}
 }
 
-// TestGroupThatCannotBeReadIsHeld has a key of a version that is not known.
+// TestGroupThatCannotBeReadIsHeld has a key of a version that is not known, and one that
+// is no string.
 func TestGroupThatCannotBeReadIsHeld(t *testing.T) {
 	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
 	a := newAsker(t, server)
-	for _, text := range []string{"redlatch-group-3 r id", "redlatch-group-2 one", "redlatch-group-2 r leftover", "redlatch-group-1 1000000000000000"} {
-		server.Do("SET", "job", text, "PX", "60000")
+	unreadable := func(want node.Status, value string, set ...string) {
+		t.Helper()
+		server.Do("DEL", "job")
+		server.Do(set...)
+		before := server.Do("DUMP", "job")
 		for _, share := range []node.Share{{}, aReader, aSlot} {
 			for _, op := range []node.Op{node.OpInspect, node.OpExtend, node.OpRelease, node.OpYield, node.OpAcquire, node.OpRepair} {
-				if r := a.expect(node.Held, op, "one", share); r.Value != text || r.Holders != 1 {
-					t.Errorf("%v: it is held by %q and %d others", op, r.Value, r.Holders-1)
+				if r := a.expect(want, op, "one", share); r.Value != value || want == node.Held && r.Holders != 1 || r.Left != node.NoExpiry {
+					t.Errorf("%v: it is held as %+v", op, r)
 				}
 			}
 		}
-		if got := server.Do("GET", "job"); got != text {
-			t.Errorf("%q is now %q", text, got)
+		if server.Do("DUMP", "job") != before {
+			t.Errorf("%q was touched", set)
 		}
 	}
-}
-
-// TestForeignFormatsKeepSharesOut has a key that is no string.
-func TestForeignFormatsKeepSharesOut(t *testing.T) {
-	t.Parallel()
-	server := servertest.Redis(t, 1)[0]
-	a := newAsker(t, server)
-	server.Do("HSET", "job", "id", "1")
-	for _, share := range []node.Share{aReader, aSlot} {
-		for _, op := range []node.Op{node.OpExtend, node.OpRelease, node.OpYield, node.OpAcquire, node.OpRepair} {
-			if r := a.expect(node.Foreign, op, "one", share); r.Value != "hash" || r.Left != node.NoExpiry {
-				t.Errorf("%v: it is held as %+v", op, r)
-			}
-		}
+	for _, text := range []string{"redlatch-group-3 r id", "redlatch-group-2 one", "redlatch-group-2 r leftover", "redlatch-group-1 1000000000000000"} {
+		unreadable(node.Held, text, "SET", "job", text)
 	}
-	if server.Do("HGET", "job", "id") != "1" {
-		t.Error("the key was touched")
-	}
+	unreadable(node.Foreign, "hash", "HSET", "job", "id", "1")
 }
 
 // TestDocumentedUserMayShare sends each request for a share with the rights of
@@ -252,78 +244,58 @@ func TestDocumentedUserMayShare(t *testing.T) {
 	}
 }
 
-// minimalClient is a client of docs/wire.md, which knows neither groups nor the
-// queue.
-type minimalClient struct {
-	t      testing.TB
-	server *servertest.Server
-}
-
-// run runs one of its scripts, and returns the status.
-func (c minimalClient) run(script string, args ...string) string {
-	c.t.Helper()
+// minimal sends a request of a client of docs/wire.md, which knows neither groups nor
+// the queue. It reports whether that was granted.
+func minimal(t testing.TB, server *servertest.Server, op node.Op, value string) bool {
+	t.Helper()
+	const minute, window = "60000", "60000000"
+	now := node.Token(time.Now().UnixMicro()).String()
+	args := map[node.Op][]string{
+		node.OpAcquire: {value, minute, now, minute, window, "", ""}, node.OpExtend: {value, minute, minute, ""}, node.OpRelease: {value, now, minute, window},
+	}[op]
+	script := map[node.Op]string{node.OpAcquire: "acquire", node.OpExtend: "extend", node.OpRelease: "release"}[op]
 	text, err := os.ReadFile("../../interop/wire/" + script + ".lua")
-	must(c.t, err)
+	must(t, err)
 	call := slices.Concat([]string{"EVAL", string(text), "3", "job", "redlatch:1:fence:{job}", "redlatch:1:marker"}, args)
-	status, _, _ := strings.Cut(c.server.Do(call...), "\n")
-	return strings.TrimSpace(status)
+	status, _, _ := strings.Cut(server.Do(call...), "\n")
+	return strings.TrimSpace(status) == "granted"
 }
-
-func now20() string { return node.Token(time.Now().UnixMicro()).String() }
 
 // TestMinimalClientBesideShares has minimal clients beside writers, readers and
 // slots, in random order. What was granted never conflicts.
 func TestMinimalClientBesideShares(t *testing.T) {
 	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
-	a, minimal := newAsker(t, server), minimalClient{t, server}
-	const minute, window = "60000", "60000000"
+	a := newAsker(t, server)
 	held := map[int]node.Share{}
-	granted := 0
+	count := 0
 	dice := rand.New(rand.NewPCG(1, 2))
 	shares := []node.Share{{}, {}, {}, aReader, aReader, aSlot, aSlot}
 	for range 4000 {
 		who := dice.IntN(len(shares))
 		value, share := fmt.Sprintf("%032x:host/1/x", who), shares[who]
-		_, holds := held[who]
-		plain := who < 2
-		var status string
-		switch what := dice.IntN(6); {
-		case what < 3 && plain:
-			status = minimal.run("acquire", value, minute, now20(), minute, window, "", "")
-			if status == "granted" {
-				held[who] = share
-				granted++
-			}
-		case what < 3:
-			r, err := a.n.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "job", Value: value, Share: share, TTL: time.Minute,
+		was, holds := held[who]
+		op := []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpExtend, node.OpRelease, node.OpRelease}[dice.IntN(6)]
+		if holds && op == node.OpExtend {
+			share = was
+		}
+		var granted bool
+		if who < 2 {
+			granted = minimal(t, server, op, value)
+		} else {
+			r, err := a.n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, Share: share, TTL: time.Minute,
 				Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Minute, Wait: true, Ticket: time.Now().UnixMicro()})
 			must(t, err)
-			if r.Status == node.Granted {
-				held[who] = r.Share
-				granted++
-			}
-		case what == 3 && plain:
-			if status = minimal.run("extend", value, minute, minute, ""); (status == "granted") != holds {
-				t.Fatalf("the extension of %d, which holds %v, is %s", who, holds, status)
-			}
-		case what == 3:
-			if holds {
-				share = held[who]
-			}
-			if r := a.do(node.OpExtend, value, share, time.Minute); (r.Status == node.Granted) != holds {
-				t.Fatalf("the extension of %d, which holds %v, is %v", who, holds, r.Status)
-			}
-		case plain:
-			if status = minimal.run("release", value, now20(), minute, window); (status == "granted") != holds {
-				t.Fatalf("the release of %d, which holds %v, is %s", who, holds, status)
-			}
+			granted, share = r.Status == node.Granted, r.Share
+		}
+		switch {
+		case op != node.OpAcquire && granted != holds:
+			t.Fatalf("%v by %d, which holds %v, is granted: %v", op, who, holds, granted)
+		case op == node.OpRelease:
 			delete(held, who)
-		default:
-			if r := a.do(node.OpRelease, value, share, time.Minute); (r.Status == node.Granted) != holds {
-				t.Fatalf("the release of %d, which holds %v, is %v", who, holds, r.Status)
-			}
-			delete(held, who)
+		case op == node.OpAcquire && granted:
+			held[who] = share
+			count++
 		}
 		var room node.Room
 		slots := map[uint8]bool{}
@@ -334,7 +306,7 @@ func TestMinimalClientBesideShares(t *testing.T) {
 			slots[s.Slot] = true
 		}
 	}
-	if granted < 200 {
-		t.Errorf("only %d were granted anything", granted)
+	if count < 200 {
+		t.Errorf("only %d were granted anything", count)
 	}
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
-// divided is a master with two replicas behind Sentinel, on a network that can
-// be cut: the master and one client on one side, all others on the other.
+// divided is a master with replicas behind Sentinel, on a network that can be cut:
+// the master and one client on one side, all others on the other.
 type divided struct {
 	master   *servertest.Server
 	replicas []*servertest.Server
@@ -34,26 +34,29 @@ type divided struct {
 	toOthers *servertest.Proxy // from the master's side to the sentinel
 }
 
-func startDivided(t testing.TB) *divided {
+func startSentinel(t testing.TB, replicas int) *divided {
 	t.Helper()
 	d := &divided{master: servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]}
 	d.toMaster = servertest.NewProxy(t, d.master)
 	host, port, _ := net.SplitHostPort(d.toMaster.Addr())
-	d.replicas = servertest.Redis(t, 2, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
-	awaitReplicas(t, d.master, 2)
+	d.replicas = servertest.Redis(t, replicas, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
+	awaitReplicas(t, d.master, replicas)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("sentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 3000\n", host, port)
 	must(t, os.WriteFile(config, []byte(text), 0o600))
 	d.sentinel = servertest.Start(t, &redisproc.Server{Sentinel: config})
 	d.toOthers = servertest.NewProxy(t, d.sentinel)
 	eventually(t, patience, func() error {
-		if !strings.Contains(d.sentinel.Do("INFO", "sentinel"), "slaves=2") {
-			return errors.New("the sentinel has not found both replicas yet")
+		if !strings.Contains(d.sentinel.Do("INFO", "sentinel"), fmt.Sprintf("slaves=%d", replicas)) {
+			return errors.New("the sentinel has not found all replicas yet")
 		}
 		return nil
 	})
 	return d
 }
+
+// address is that of the clients beside Sentinel.
+func (d *divided) address() string { return "redis+sentinel://" + d.sentinel.Addr() + "/main" }
 
 func awaitReplicas(t testing.TB, s *servertest.Server, n int) {
 	t.Helper()
@@ -92,20 +95,16 @@ func (d *divided) onMastersSide(t testing.TB) []redlatch.Node {
 	return []redlatch.Node{node}
 }
 
-func (d *divided) onOthersSide(t testing.TB) []redlatch.Node {
-	return open(t, "redis+sentinel://"+d.sentinel.Addr()+"/main")
-}
-
 // TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants cuts off holder
 // and master from Sentinel and the replicas, one of which is promoted. Without
 // required replicas the same run shows two holders, so this test can fail.
 func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) {
 	t.Parallel()
 	split := func(t testing.TB, replicas int) (first *redlatch.Client, l, next *redlatch.Lease) {
-		d := startDivided(t)
+		d := startSentinel(t, 2)
 		opts := quick
 		opts.Membership = "prod"
-		second := newClient(t, d.onOthersSide(t), opts) // reads the number from the marker
+		second := newClient(t, open(t, d.address()), opts) // reads the number from the marker
 		opts.Replicas = replicas
 		first = newClient(t, d.onMastersSide(t), opts)
 		for _, c := range []*redlatch.Client{first, second} {

@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,21 +104,31 @@ func TestMarkerOfAnEarlierVersionIsRefusedWithWhatToDo(t *testing.T) {
 	eventually(t, patience, func() error { return cycle(c) })
 }
 
+// TestQuarantineIsNoLongerBecauseAClockWasSetBack has the state after the clock was a
+// day ahead when the server was marked.
 func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 	t.Parallel()
-	for i, reason := range []string{"new", "membership"} {
-		server := servertest.Redis(t, 1)[0]
-		opts := quick
-		opts.Guard = redlatch.GuardOn
-		must(t, cycle(newClient(t, open(t, server.URL()), opts)))
-		// The state after the clock was a day ahead when the server was marked.
+	server := servertest.Redis(t, 1)[0]
+	n := open(t, server.URL())[0]
+	defer n.Close()
+	guard := &node.Guard{Membership: "8fd65869eaf57c00", Nodes: "a", MaxTTL: 2 * time.Second, Window: time.Second, Quarantine: 3 * time.Second}
+	do := func(req node.Request, want node.Status) {
+		t.Helper()
+		req.Guard = guard
+		r, err := n.Do(t.Context(), req)
+		if err != nil || r.Status != want || r.Left > guard.Quarantine {
+			t.Errorf("%v is answered %+v, %v", req.Op, r, err)
+		}
+	}
+	for _, reason := range []string{"new", "membership"} {
+		server.Do("DEL", "redlatch:1:marker")
+		do(node.Request{Op: node.OpMark, Mark: node.MarkFresh}, node.Granted)
 		parts := strings.Fields(server.Do("GET", "redlatch:1:marker"))
 		parts[9], parts[10] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro()), reason
 		server.Do("SET", "redlatch:1:marker", strings.Join(parts, " "))
-		c := laterClient(t, opts, server.URL())
-		_, err := c.TryLock(context.Background(), fmt.Sprint("job", i), nil)
-		wantErr(t, err, redlatch.ErrQuarantine)
-		eventually(t, patience, func() error { return cycle(c) })
+		do(node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Second}, node.Quarantined)
+		do(node.Request{Op: node.OpMark, Mark: node.MarkWrite}, node.Quarantined)
+		do(node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Second}, node.Quarantined)
 	}
 }
 
@@ -129,67 +137,27 @@ func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer listener.Close()
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			upstream, err := net.Dial("tcp", server.Addr())
-			if err != nil {
-				return
-			}
-			var lost atomic.Bool
-			go pass(client, upstream, func(string) bool {
-				// A reply that comes before the script was carried out is that of
-				// an earlier request.
-				if !lost.Load() || server.Do("GET", "job") != "v" {
-					return true
-				}
-				client.Close()
-				return false
-			})
-			go pass(upstream, client, func(text string) bool {
-				if strings.Contains(strings.ToLower(text), "\r\neval\r\n") {
-					// The script arrives, in however many pieces; the reply is
-					// lost, and nothing listens there any longer.
-					lost.Store(true)
-					listener.Close()
-				}
-				return true
-			})
-		}
-	}()
-	client := goredisclient.NewClient(&goredisclient.Options{Addr: listener.Addr().String(), MaxRetries: 3})
+	proxy := servertest.NewProxy(t, server)
+	client := goredisclient.NewClient(&goredisclient.Options{Addr: proxy.Addr(), MaxRetries: 3})
 	defer client.Close()
 	n, err := goredis.From(client, &goredis.Options{Name: "theirs"})
 	must(t, err)
-	_, err = n.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: 10 * time.Second})
-	if err == nil {
-		t.Fatal("the reply was not lost")
+	do := func(name string) error {
+		_, err := n.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: name, Value: "v", TTL: 10 * time.Second})
+		return err
 	}
+	must(t, do("first")) // the server knows the script now
+	proxy.SwallowReplies(true)
+	done := make(chan error, 1)
+	go func() { done <- do("job") }()
 	eventually(t, patience, func() error {
 		if server.Do("GET", "job") != "v" {
-			return fmt.Errorf("the request was not carried out, and failed with: %v", err)
+			return errors.New("the request is not carried out")
 		}
 		return nil
 	})
-	if errors.Is(err, node.ErrUnsent) {
+	proxy.Close()
+	if err := <-done; err == nil || errors.Is(err, node.ErrUnsent) {
 		t.Errorf("it was carried out, and the node says: %v", err)
-	}
-}
-
-// pass copies from one connection to the other while see returns true.
-func pass(to, from net.Conn, see func(text string) bool) {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buf)
-		if err != nil || !see(string(buf[:n])) {
-			return
-		}
-		to.Write(buf[:n])
 	}
 }

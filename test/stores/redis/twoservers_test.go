@@ -38,9 +38,7 @@ func replicaOf(t testing.TB, s *servertest.Server, n int) []*servertest.Server {
 func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(t *testing.T) {
 	t.Parallel()
 	promote := func(t testing.TB, required int) (first, second *redlatch.Client, l *redlatch.Lease) {
-		master := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
-		replicas := replicaOf(t, master, 2)
-		awaitReplicas(t, master, 2)
+		master, replicas := withReplicas(t, 2)
 		opts := quick
 		opts.Replicas = required
 		first, second = twoWays(t, master, replicas[0], opts)

@@ -3,64 +3,22 @@
 package redis_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestQuarantineOfAPromotedReplicaBeginsWhenItsReplicasAreBack has one of two
-// replicas promoted, while the other stays with the old master, and with a
-// holder there. One replica is required. A whole quarantine later the other
-// replica changes sides: only then does the old master stop.
-func TestQuarantineOfAPromotedReplicaBeginsWhenItsReplicasAreBack(t *testing.T) {
-	t.Parallel()
-	timed(t, func(t testing.TB) {
-		master := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
-		replicas := replicaOf(t, master, 2)
-		awaitReplicas(t, master, 2)
-		opts := quick
-		opts.MaxTTL, opts.TTL, opts.Replicas = 4*time.Second, 4*time.Second, 1
-		first, second := twoWays(t, master, replicas[0], opts)
-		eventually(t, patience, func() error { return cycle(first) })
-		start := time.Now()
-		l := mustLock(t, first, "job", redlatch.LockOptions{})
-		replicas[0].Do("REPLICAOF", "NO", "ONE")
-		const quarantine = 8*time.Second + 267*time.Millisecond
-		for end := time.Now().Add(quarantine + time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-			l2, err := second.TryLock(context.Background(), "job", nil)
-			if err == nil {
-				exclusion.Never(t, "a master without replicas granted a lock, for %v", l2.Remaining())
-			}
-		}
-		_, err := second.TryLock(context.Background(), "job", nil)
-		if want := "UNREPLICATED 0 of 1 required replicas are online"; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
-		}
-		if err := l.Extend(context.Background()); err != nil {
-			stall.Busy(t, 100*time.Millisecond, start) // a lease of four seconds
-			t.Fatalf("the old master does not extend any more (%v): nothing is shown", err)
-		}
-		host, port, _ := strings.Cut(replicas[0].Addr(), ":")
-		replicas[1].Do("REPLICAOF", host, port)
-		wantNoSecond(t, second, l)
-		wantErr(t, l.Err(), redlatch.ErrLost)
-		eventually(t, patience, func() error { return cycle(second) })
-	})
-}
-
 // TestServerWithoutItsReplicasIsBarredAndNotMarked marks a server without
-// replicas in every way.
+// replicas in every way. The quarantine of one that was promoted begins when a replica
+// follows it: only then does the old master miss one.
 func TestServerWithoutItsReplicasIsBarredAndNotMarked(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t, 1)[0]
+	s := servertest.Redis(t, 1, servertest.WithDebug(t)...)[0]
 	n := open(t, s.URL())[0]
 	t.Cleanup(func() { n.Close() })
 	guard := func(list string, replicas int) *node.Guard {
@@ -98,4 +56,33 @@ func TestServerWithoutItsReplicasIsBarredAndNotMarked(t *testing.T) {
 			t.Errorf("mark %v with %d replicas required: %s, want %s", c.mark, c.guard.Replicas, got, c.want)
 		}
 	}
+	replica := replicaOf(t, s, 1)[0]
+	awaitReplicas(t, s, 1)
+	s.Do("DEL", "redlatch:1:marker")
+	if got := mark(node.MarkFresh, guard(mine, 1)); got != fmt.Sprint(node.Granted) {
+		t.Fatal(got)
+	}
+	before := s.Do("GET", "redlatch:1:marker")
+	replica.Kill()
+	s.Do("DEBUG", "CHANGE-REPL-ID") // as by a promotion
+	eventually(t, patience, func() error {
+		if got := mark(node.MarkWrite, guard(mine, 1)); got != "UNREPLICATED" {
+			return errors.New(got)
+		}
+		return nil
+	})
+	_, err := n.Do(t.Context(), node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Second, Guard: guard(mine, 1)})
+	wantText(t, err, "UNREPLICATED 0 of 1 required replicas are online")
+	if now := s.Do("GET", "redlatch:1:marker"); now != before {
+		t.Errorf("it was marked %q, and is %q", before, now)
+	}
+	replicaOf(t, s, 1)
+	awaitReplicas(t, s, 1)
+	eventually(t, patience, func() error {
+		r, err := n.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: guard(mine, 1)})
+		if err == nil && (r.Status != node.Quarantined || r.Left < 50*time.Second) {
+			t.Errorf("with a replica it is marked %+v", r)
+		}
+		return err
+	})
 }

@@ -204,3 +204,48 @@ func TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed(t *testing.T) {
 		})
 	}
 }
+
+// TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing kills every second waiter when
+// it is the head of the queue: its connections are closed, and it makes no others.
+func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
+	t.Parallel()
+	timed(t, func(t testing.TB) {
+		servers := servertest.Redis(t, 3)
+		addresses := servertest.Addresses(servers)
+		opts := awake
+		opts.Membership = "prod" // by whatever addresses
+		lease := holdOnAll(t, newClient(t, open(t, addresses...), opts), servers, "job", redlatch.LockOptions{TTL: ages})
+		var killed [][]*servertest.Proxy
+		var waiting []<-chan got
+		for i := range 6 {
+			urls := addresses
+			if i%2 == 0 {
+				var proxies []*servertest.Proxy
+				proxies, urls = servertest.NewProxies(t, servers)
+				killed = append(killed, proxies)
+			}
+			waiting = append(waiting, goLock(newClient(t, open(t, urls...), opts), "job", redlatch.LockOptions{TTL: ages}))
+			eventually(t, patience, inLine(servers, "job", i+1))
+		}
+		best, start := time.Hour, time.Now()
+		for i, proxies := range killed {
+			for _, p := range proxies {
+				p.Close()
+			}
+			released := time.Now()
+			mustRelease(t, lease)
+			lease = mustGet(t, waiting[2*i+1], patience)
+			wait := time.Since(released)
+			if over(t, wait, time.Second, start) {
+				t.Errorf("after a waiter was killed the next one waited %v, want well under a second", wait)
+			}
+			best = min(best, wait)
+		}
+		mustRelease(t, lease)
+		// The server reports that nobody is subscribed. If it did not, the
+		// place of the dead waiter would be kept for 300 ms each time.
+		if over(t, best, 250*time.Millisecond, start) {
+			t.Errorf("after a waiter was killed the next one waited %v at the best: the place of the dead one was kept", best)
+		}
+	})
+}
