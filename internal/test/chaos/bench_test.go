@@ -11,13 +11,13 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/clockshim"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
@@ -28,8 +28,7 @@ type bench struct {
 	w *nemesis
 	n *node
 
-	written atomic.Int64 // the last write that was acknowledged
-	conn    net.Conn     // one that the client has
+	conn net.Conn // one that the client has
 }
 
 func newBench(t *testing.T, family Family, kind ServerKind) *bench {
@@ -43,7 +42,7 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 		os.RemoveAll(dir)
 	})
 	if family.clock {
-		if c.shim, err = buildShim(dir); err != nil {
+		if c.shim, err = clockshim.Build(dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,4 +131,10 @@ func (b *bench) state(want string) {
 		out, _ := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(b.w.members[0].cmd.Process.Pid)).Output()
 		return strings.HasPrefix(string(out), want)
 	})
+}
+
+// does applies a fault, or heals it.
+func (b *bench) does(f func(*Fault) error) {
+	b.Helper()
+	check.Must(b, f(&Fault{}))
 }

@@ -62,38 +62,6 @@ var effects = map[string]effect{
 		},
 		after: works,
 	},
-	"failover": {
-		before: func(b *bench, _ *Fault) {
-			b.ask("SET", "k", "v")
-			old := b.n.at()
-			b.Cleanup(old.Kill)
-			begun := make(chan bool)
-			go func() {
-				for n := int64(1); ; n++ { // until the server is gone
-					if _, err := old.Ask("SET", "last", strconv.FormatInt(n, 10)); err != nil {
-						return
-					}
-					if b.written.Swap(n) == 0 {
-						close(begun)
-					}
-				}
-			}()
-			<-begun
-		},
-		after: func(b *bench, _ *Fault) {
-			b.has("k")
-			if last, written := b.ask("GET", "last"), b.written.Load(); last == strconv.FormatInt(written, 10) {
-				b.Errorf("all %d writes are there: it lacks none", written)
-			}
-			if role := b.ask("ROLE"); !strings.HasPrefix(role, "master") {
-				b.Errorf("the replica is a %s", role)
-			}
-			if _, err := b.over(time.Minute, "GET", "k"); err != nil {
-				b.Errorf("the client's way does not lead there: %v", err)
-			}
-			b.state("S") // it was stopped, and goes on
-		},
-	},
 	"flush-data": {before: sets, after: lacks},
 	"flush-scripts": {
 		before: func(b *bench, _ *Fault) { b.ask("SCRIPT", "LOAD", "return 1") },
@@ -235,10 +203,13 @@ var effects = map[string]effect{
 	},
 }
 
+// elsewhere are the faults that other tests have: those of clusters, and failovers.
+var elsewhere = []string{"compact", "expire", "failover"}
+
 func TestEveryFaultDoesWhatItSaysAndIsHealed(t *testing.T) {
 	for _, family := range Families() {
-		if slices.Contains(ofClusters, family.Name) {
-			continue // TestFaultsOfClustersDoWhatTheySay has them
+		if slices.Contains(elsewhere, family.Name) {
+			continue
 		}
 		t.Run(family.Name, func(t *testing.T) {
 			t.Parallel()
@@ -252,19 +223,17 @@ func TestEveryFaultDoesWhatItSaysAndIsHealed(t *testing.T) {
 				t.Fatal("it finds nothing to strike")
 			}
 			f := &Fault{Span: Span{From: now()}}
-			step := func(what string, does func(*bench, *Fault), then func(*Fault) error) {
-				if does != nil {
-					does(b, f)
+			step := func(look func(*bench, *Fault), then func(*Fault) error) {
+				if look != nil {
+					look(b, f)
 				}
 				if then != nil {
-					if err := then(f); err != nil {
-						t.Fatalf("%s: %v", what, err)
-					}
+					check.Must(t, then(f))
 				}
 			}
-			step("apply", effect.before, s.apply)
-			step("heal", effect.during, s.heal)
-			step("", effect.after, nil)
+			step(effect.before, s.apply)
+			step(effect.during, s.heal)
+			step(effect.after, nil)
 		})
 	}
 }
@@ -278,23 +247,14 @@ func TestFaultsThatAreChosenByNameAreThose(t *testing.T) {
 		}
 		return all
 	}
-	edges := names("edges")
-	if !slices.Equal(edges, []string{"membership", "break", "set-back"}) {
-		t.Errorf("edges are %q", edges)
+	for list, want := range map[string]string{
+		"edges": "membership break set-back", "beyond": "evict clock-jump", "none": "", "kill, pause,kill": "kill pause",
+	} {
+		if got := strings.Join(names(list), " "); got != want {
+			t.Errorf("%s are %q", list, got)
+		}
 	}
-	if all := names("all"); len(all)+len(edges) != len(effects)+len(ofClusters) {
-		t.Errorf("all are %q", all)
-	}
-	if beyond := names("beyond"); !slices.Equal(beyond, []string{"evict", "clock-jump"}) {
-		t.Errorf("beyond are %q", beyond)
-	}
-	if within := names("within"); len(within)+2+len(edges) != len(effects)+len(ofClusters) || slices.Contains(within, "evict") {
-		t.Errorf("within are %q", within)
-	}
-	if none := names("none"); len(none) != 0 {
-		t.Errorf("none are %q", none)
-	}
-	if some := names("kill, pause,kill"); !slices.Equal(some, []string{"kill", "pause"}) {
-		t.Errorf("those named are %q", some)
+	if all, within := names("all"), names("within"); len(all)+3 != len(Families()) || len(within)+2 != len(all) || slices.Contains(within, "evict") {
+		t.Errorf("all are %q, and within are %q", all, within)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/clockshim"
 )
 
 // Config says what a run does. Every field but the last few must be set.
@@ -156,7 +158,7 @@ func (r *running) provide() {
 		if !slices.ContainsFunc(r.Nodes, f.hits) {
 			err = fmt.Errorf("no server is one of %v", f.kinds)
 		} else if f.clock && r.cluster.shim == "" {
-			r.cluster.shim, err = buildShim(r.dir)
+			r.cluster.shim, err = clockshim.Build(r.dir)
 		}
 		if err == nil {
 			r.result.Ran = append(r.result.Ran, f)
