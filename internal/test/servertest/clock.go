@@ -24,14 +24,6 @@ func StartWithClock(t testing.TB, off time.Duration) *Server {
 // StartWithSettableClock is like StartWithClock, and also returns the clock.
 func StartWithSettableClock(t testing.TB, off time.Duration) (*Server, *clockshim.Clock) {
 	t.Helper()
-	clock, env := newClock(t)
-	clock.Set(off, 0)
-	return Start(t, &redisproc.Server{Env: env}), clock
-}
-
-// newClock returns a clock, and the environment of servers that go by it.
-func newClock(t testing.TB) (*clockshim.Clock, []string) {
-	t.Helper()
 	dir, err := os.MkdirTemp("", "clock")
 	check.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -40,5 +32,6 @@ func newClock(t testing.TB) (*clockshim.Clock, []string) {
 	clock, err := clockshim.New(filepath.Join(dir, "clock"))
 	check.Must(t, err)
 	t.Cleanup(func() { clock.Close() })
-	return clock, clock.Env(library)
+	clock.Set(off, 0)
+	return Start(t, &redisproc.Server{Env: clock.Env(library)}), clock
 }
