@@ -4,7 +4,6 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/clockshim"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // Config says what a run does. Every field but the last few must be set.
@@ -227,15 +227,7 @@ func (r *running) awaitAll(ctx context.Context, moment int64) error {
 
 // endAll orders all clients to end, and waits until they have.
 func (r *running) endAll() error {
-	errs := make(chan error, len(r.members))
-	for _, m := range r.members {
-		go func() { errs <- m.end(endLimit) }()
-	}
-	var all []error
-	for range r.members {
-		all = append(all, <-errs)
-	}
-	return errors.Join(all...)
+	return servertest.Together(r.members, func(m *member) error { return m.end(endLimit) })
 }
 
 // look reads the resource, and what is left on the servers after every lock has
