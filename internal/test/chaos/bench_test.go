@@ -6,18 +6,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/clockshim"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
@@ -28,8 +29,7 @@ type bench struct {
 	w *nemesis
 	n *node
 
-	written atomic.Int64 // the last write that was acknowledged
-	conn    net.Conn     // one that the client has
+	conn net.Conn // one that the client has
 }
 
 func newBench(t *testing.T, family Family, kind ServerKind) *bench {
@@ -43,7 +43,7 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 		os.RemoveAll(dir)
 	})
 	if family.clock {
-		if c.shim, err = buildShim(dir); err != nil {
+		if c.shim, err = clockshim.Build(dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,14 +60,53 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 	return &bench{T: t, w: w, n: c.nodes[0]}
 }
 
-// ask asks the server, whatever its network is like.
-func (b *bench) ask(args ...string) string {
+// is fails unless something is so.
+func (b *bench) is(is bool, format string, args ...any) {
 	b.Helper()
-	reply, err := b.n.at().Ask(args...)
-	if err != nil {
-		b.Fatalf("%q: %v", args, err)
+	if !is {
+		b.Errorf(format, args...)
 	}
-	return reply
+}
+
+// says gives the server commands, by the client's way or not, and compares what they
+// return: a reply, an error, or nothing for a while. SHA is the script return(1).
+func (b *bench) says(text string) {
+	b.Helper()
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "SHA", "930269f31393d0be681588b6ab08dccee7d6bb67"), "; ") {
+		command, want, _ := strings.Cut(line, " = ")
+		var got string
+		var err error
+		switch way, byWay := strings.CutPrefix(command, "way "); {
+		case command == "":
+		case command == "LOCK":
+			b.lock()
+		case command == "CONNECT":
+			b.connect()
+		case byWay && want == "timeout":
+			got, err = b.over(300*time.Millisecond, strings.Fields(way)...)
+		case byWay:
+			got, err = b.over(time.Minute, strings.Fields(way)...)
+		default:
+			got, err = b.n.at().Ask(strings.Fields(command)...)
+		}
+		switch {
+		case timesOut(err):
+			got = "timeout"
+		case err != nil:
+			got = "error " + err.Error()
+		}
+		b.is(strings.HasPrefix(got, want) && (err == nil || want != ""), "%.99s: %s, want %s", command, got, want)
+	}
+}
+
+// connect has the client have a connection.
+func (b *bench) connect() {
+	var err error
+	b.conn, err = net.Dial("tcp", b.n.links[0].Addr())
+	check.Must(b, err)
+	b.Cleanup(func() { b.conn.Close() })
+	io.WriteString(b.conn, "PING\r\n")
+	io.ReadFull(b.conn, make([]byte, len("+PONG\r\n")))
 }
 
 // over asks the server by the client's way.
@@ -79,29 +118,6 @@ func (b *bench) over(limit time.Duration, args ...string) (string, error) {
 func timesOut(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-const awhile = 300 * time.Millisecond
-
-func (b *bench) has(key string) {
-	b.Helper()
-	if b.ask("EXISTS", key) != "1" {
-		b.Errorf("%s is not there", key)
-	}
-}
-
-func (b *bench) lacks(key string) {
-	b.Helper()
-	if b.ask("EXISTS", key) != "0" {
-		b.Errorf("%s is there", key)
-	}
-}
-
-func (b *bench) answers() {
-	b.Helper()
-	if reply, err := b.over(time.Minute, "PING"); reply != "PONG" {
-		b.Errorf("it does not answer: %q, %v", reply, err)
-	}
 }
 
 // lock takes a lock, which outlives its client.
@@ -117,14 +133,6 @@ func (b *bench) lock() {
 	}))
 }
 
-// wantOff fails if the clock of the server is not as it is to be.
-func (b *bench) wantOff(is bool, f *Fault) {
-	b.Helper()
-	if !is {
-		b.Errorf("the clock is off by %v, and %d breaks are noted", b.n.clock.Off(), len(f.Breaks))
-	}
-}
-
 // state waits until the client's process is in a state, as ps calls it.
 func (b *bench) state(want string) {
 	b.Helper()
@@ -132,4 +140,10 @@ func (b *bench) state(want string) {
 		out, _ := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(b.w.members[0].cmd.Process.Pid)).Output()
 		return strings.HasPrefix(string(out), want)
 	})
+}
+
+// does applies a fault, or heals it.
+func (b *bench) does(f func(*Fault) error) {
+	b.Helper()
+	check.Must(b, f(&Fault{}))
 }

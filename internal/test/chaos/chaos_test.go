@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -95,19 +94,20 @@ func long(t *testing.T, short time.Duration) (length time.Duration, seeds []uint
 	if text == "" {
 		return short, []uint64{1}
 	}
-	first, rest, from := strings.Cut(text, ":")
-	if !from {
-		first, rest = "1", text
+	seed, each := uint64(1), ""
+	if !strings.Contains(text, ":") {
+		text = "1:" + text
 	}
-	seed, err0 := strconv.ParseUint(first, 10, 64)
-	count, each, ok := strings.Cut(rest, "x")
-	n, err1 := strconv.Atoi(count)
-	length, err2 := time.ParseDuration(each)
-	if !ok || err0 != nil || err1 != nil || err2 != nil || n < 1 || length <= 0 {
+	count := 0
+	_, err := fmt.Sscanf(strings.Replace(text, "x", " x ", 1), "%d:%d x %s", &seed, &count, &each)
+	if err == nil {
+		length, err = time.ParseDuration(each)
+	}
+	if err != nil || count < 1 || length <= 0 {
 		t.Fatalf("REDLATCH_TORTURE is %q: it must be a number of seeds and a time, as 5x120s, or as 7:5x120s from seed 7 on", text)
 	}
-	for i := range n {
-		seeds = append(seeds, seed+uint64(i))
+	for n := range uint64(count) {
+		seeds = append(seeds, seed+n)
 	}
 	return length, seeds
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/clockshim"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	contract "github.com/redlatch/redlatch/node"
@@ -43,7 +44,7 @@ type node struct {
 	kind   ServerKind
 	in     *cluster
 	links  []*servertest.Proxy // by client, and of a client by the server's addresses
-	clock  nodeClock           // nil where the clock cannot be moved
+	clock  *clockshim.Clock    // nil where the clock cannot be moved
 
 	// The nemesis knows that it has a fault, and when it may grant again.
 	struck bool
@@ -91,15 +92,6 @@ func (s redisServer) order(args ...string) error {
 	return err
 }
 
-// nodeClock is a wall clock that can be set: see package clockshim.
-type nodeClock interface {
-	Env(library string) []string
-	Off() time.Duration
-	Set(off, gain time.Duration)
-	Slew(gain time.Duration)
-	Close() error
-}
-
 // durable are the settings with which a server keeps all that it acknowledged,
 // unless its files are tampered with: kill -9 leaves what is in the page cache.
 // With everysec, a server whose last sync is still in progress acknowledges what it
@@ -126,7 +118,7 @@ func (c *cluster) add(kind ServerKind) (_ *node, err error) {
 	n := &node{number: len(c.all) + 1, kind: kind, in: c}
 	c.all = append(c.all, n)
 	if c.shim != "" && slices.Contains(edgy, kind) {
-		if n.clock, err = newClock(filepath.Join(c.dir, "clock"+strconv.Itoa(n.number))); err != nil {
+		if n.clock, err = clockshim.New(filepath.Join(c.dir, "clock"+strconv.Itoa(n.number))); err != nil {
 			return nil, err
 		}
 		if len(c.nodes) > 0 && c.nodes[0].clock != nil {

@@ -137,12 +137,11 @@ func (e *ensemble) victims(rng *rand.Rand) (who string, some []*servertest.Datab
 
 // strike plans to do something to some members, and to undo it.
 func (e *ensemble) strike(w *nemesis, rng *rand.Rand, how string, do, undo func(*servertest.Database) error) strike {
-	own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // the fault runs on a goroutine of its own
 	var some []*servertest.Database
 	return strike{detail: how, lasts: between(rng, 100*time.Millisecond, 2*w.bounds.MaxTTL), quarantine: toWorkIn,
 		apply: func(f *Fault) error {
 			var who string
-			who, some = e.victims(own)
+			who, some = e.victims(rng)
 			f.Detail = how + ": " + who
 			return servertest.Together(some, do)
 		},

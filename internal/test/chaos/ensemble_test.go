@@ -18,9 +18,6 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
-// ofClusters are the faults that clusters alone can have.
-var ofClusters = []string{"compact", "expire"}
-
 // TestFaultsOfClustersDoWhatTheySay is about the faults of etcd and ZooKeeper, one after
 // the other on one cluster.
 func TestFaultsOfClustersDoWhatTheySay(t *testing.T) {
@@ -75,11 +72,12 @@ func (b *bench) deposes(e *ensemble, plan func(*nemesis, *rand.Rand) strike) {
 	b.Helper()
 	leader := b.leader(e.members, e.leads)
 	rng := func(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
-	seed := uint64(1)
-	for ; ; seed++ {
-		if who, _ := e.victims(rand.New(rand.NewPCG(rng(seed).Uint64(), 0))); who == "the leader" {
-			break
-		}
+	seed, who := uint64(0), ""
+	for who != "the leader" {
+		seed++
+		r := rng(seed)
+		plan(b.w, r)
+		who, _ = e.victims(r)
 	}
 	s, f := plan(b.w, rng(seed)), &Fault{}
 	check.Must(b, s.apply(f))
@@ -98,7 +96,7 @@ func (b *bench) put(e *ensemble) error {
 }
 
 func (b *bench) fills(e *ensemble) {
-	s := full(b.w, b.n, rand.New(rand.NewPCG(1, 1)))
+	s := e.fill(rand.New(rand.NewPCG(1, 1)))
 	b.does(s.apply)
 	if err := b.put(e); err == nil || !strings.Contains(err.Error(), "space exceeded") {
 		b.Errorf("it takes a write: %v", err)

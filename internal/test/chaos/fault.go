@@ -12,13 +12,14 @@ import (
 
 // Family is a kind of fault.
 type Family struct {
-	Name   string
-	About  string       // what it does, in a few words
-	Beyond bool         // it breaks an assumption of docs/guarantees.md
-	clock  bool         // it moves the clock of a server
-	kinds  []ServerKind // the servers that it can hit; nil for all
-	mild   bool         // it does not keep a node from granting
-	holder int          // how often of two times it hits a client that holds a lock, if there is one
+	Name    string
+	About   string       // what it does, in a few words
+	Beyond  bool         // it breaks an assumption of docs/guarantees.md
+	clock   bool         // it moves the clock of a server
+	kinds   []ServerKind // the servers that it can hit; nil for all
+	mild    bool         // it does not keep a node from granting
+	forgets bool         // a Redis server is quarantined after it
+	holder  int          // how often of two times it hits a client that holds a lock, if there is one
 
 	// One of them plans the fault of a node, or of a client, or of all.
 	node   func(w *nemesis, n *node, rng *rand.Rand) strike
@@ -29,27 +30,31 @@ type Family struct {
 // draw takes a target, and plans the fault; nil if there is no target now.
 func (f Family) draw(w *nemesis, rng *rand.Rand) *strike {
 	var s strike
+	own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // the fault runs on a goroutine of its own
 	fault := &Fault{Family: f.Name, Beyond: f.Beyond, Span: Span{From: now()}}
 	switch {
 	case f.edge != nil:
 		if !w.takeEdge() {
 			return nil
 		}
-		s = f.edge(w, rng)
+		s = f.edge(w, own)
 	case f.client != nil:
 		m := w.freeMember(rng, rng.IntN(2) < f.holder)
 		if m == nil {
 			return nil
 		}
-		s = f.client(w, m, rng)
+		s = f.client(w, m, own)
 		s.member, fault.Client = m, m.number
 	default:
 		n := w.freeNode(rng, f)
 		if n == nil {
 			return nil
 		}
-		s = f.node(w, n, rng)
+		s = f.node(w, n, own)
 		s.node, fault.Node = n, n.number
+		if f.forgets && n.kind == Redis { // a database keeps what it has committed
+			s.quarantine = max(s.quarantine, w.bounds.quarantine())
+		}
 	}
 	s.fault, fault.Detail = fault, s.detail
 	return &s

@@ -50,7 +50,6 @@ func (w *nemesis) operate(do func(context.Context, *redlatch.Client) error) erro
 // breakLock breaks a lock that is held. The operator does not know whether a break
 // that failed has taken the lock away: the next one is another break.
 func breakLock(w *nemesis, rng *rand.Rand) strike {
-	own := rand.New(rand.NewPCG(rng.Uint64(), 0))
 	return strike{detail: "a lock is broken", apply: func(f *Fault) error {
 		if w.in.nodes[0].kind != Redis {
 			defer time.Sleep(w.bounds.quarantine())
@@ -64,7 +63,7 @@ func breakLock(w *nemesis, rng *rand.Rand) strike {
 			if len(held) == 0 {
 				return nil
 			}
-			return f.breaks(ctx, locks, held[own.IntN(len(held))])
+			return f.breaks(ctx, locks, held[rng.IntN(len(held))])
 		})
 	}}
 }
@@ -115,7 +114,7 @@ func setBack(w *nemesis, rng *rand.Rand) strike {
 // list one after the other. The server that was removed comes back empty. Then
 // a client comes back with the old list, for long enough to outlive a quarantine.
 func changeMembers(w *nemesis, rng *rand.Rand) strike {
-	place, own := rng.IntN(len(w.in.nodes)), rand.New(rand.NewPCG(rng.Uint64(), 0))
+	place := rng.IntN(len(w.in.nodes))
 	return strike{detail: fmt.Sprintf("the server in place %d is replaced", place+1), apply: func(*Fault) error {
 		former := w.in.nodes
 		if r := w.in.removed; r != nil {
@@ -142,12 +141,12 @@ func changeMembers(w *nemesis, rng *rand.Rand) strike {
 		gone := former[place].current()
 		former[place].become(empty)
 		gone.Stop()
-		for _, i := range own.Perm(len(w.members)) {
+		for _, i := range rng.Perm(len(w.members)) {
 			if err := w.restart(w.members[i], next, w.in.generation); err != nil {
 				return err
 			}
 		}
-		late := w.members[own.IntN(len(w.members))]
+		late := w.members[rng.IntN(len(w.members))]
 		if err := w.restart(late, former, old); err != nil {
 			return err
 		}

@@ -25,19 +25,18 @@ import (
 // not come back, except behind a sentinel.
 func failover(w *nemesis, n *node, rng *rand.Rand) strike {
 	lag := between(rng, 50*time.Millisecond, 600*time.Millisecond)
-	own := rand.New(rand.NewPCG(rng.Uint64(), 0))       // the fault runs on a goroutine of its own
 	quarantine := w.bounds.quarantine() + 3*time.Second // time to work in, before the next one
 	apply := func(*Fault) error {
 		thaw := func() {}
 		defer func() { thaw() }()
-		return n.promote(func() { thaw = w.stopSome(n, own) }, lag)
+		return n.promote(func() { thaw = w.stopSome(n, rng) }, lag)
 	}
 	if sentinel, ok := n.current().(*watched); ok {
 		quarantine += replicaLag + 2*time.Second
 		apply = func(*Fault) error {
-			thaw := w.stopSome(n, own)
+			thaw := w.stopSome(n, rng)
 			time.Sleep(lag)
-			return sentinel.failover(own, thaw)
+			return sentinel.failover(rng, thaw)
 		}
 	}
 	return strike{detail: fmt.Sprintf("fails over; the last %v are lost, and some clients are stopped", lag.Round(time.Millisecond)), quarantine: quarantine, apply: apply}

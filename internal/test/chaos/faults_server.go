@@ -14,14 +14,14 @@ import (
 // serverFaults are the faults of servers and of their data.
 func serverFaults() []Family {
 	return []Family{
-		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged; of a cluster, the leader, another member, or several", kinds: crashing, node: restart("comes back with its data", nil)},
-		{Name: "empty", About: "kill -9 a server, and start it again without its data", kinds: redisAlone, node: restart("comes back empty", wipe)},
-		{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", kinds: redisAlone, node: restart("comes back with its log cut short", cutLog)},
+		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged; of a cluster, the leader, another member, or several", kinds: crashing, forgets: true, node: restart("comes back with its data", nil)},
+		{Name: "empty", About: "kill -9 a server, and start it again without its data", kinds: redisAlone, forgets: true, node: restart("comes back empty", wipe)},
+		{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", kinds: redisAlone, forgets: true, node: restart("comes back with its log cut short", cutLog)},
 		{Name: "freeze", About: "stop a server where it is, and let it go on; of a cluster, the leader, another member, or several", kinds: crashing, node: freeze},
 		{Name: "failover", About: "replace a server by a replica that lacks its last writes, while some clients are stopped; behind a sentinel, kill or freeze the master", kinds: replicated, node: failover},
-		{Name: "flush-data", About: "FLUSHALL", kinds: redisAlone, node: flushData},
-		{Name: "flush-scripts", About: "SCRIPT FLUSH", kinds: redisAlone, mild: true, node: flushScripts},
-		{Name: "full", About: "take a server's memory away, so that it refuses to write; of etcd, the space of its database", kinds: []ServerKind{Redis, Etcd}, node: full},
+		{Name: "flush-data", About: "FLUSHALL", kinds: redisAlone, forgets: true, node: orders("is flushed", "FLUSHALL", "")},
+		{Name: "flush-scripts", About: "SCRIPT FLUSH", kinds: redisAlone, mild: true, node: orders("forgets its scripts", "SCRIPT FLUSH", "")},
+		{Name: "full", About: "take a server's memory away, so that it refuses to write; of etcd, the space of its database", kinds: []ServerKind{Redis, Etcd}, node: orders("has no memory left, and refuses", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")},
 		{Name: "evict", About: "drop some of a server's locks and fences, as it does to make room in its memory", Beyond: true, kinds: redisAlone, node: evict},
 		{Name: "compact", About: "have etcd forget former revisions, and its members defragment their files", kinds: []ServerKind{Etcd}, mild: true, node: compact},
 		{Name: "expire", About: "cut a client off from ZooKeeper until its session has expired", kinds: []ServerKind{ZooKeeper}, mild: true, node: expire},
@@ -34,21 +34,34 @@ func restart(how string, tamper func(folder string, rng *rand.Rand) error) func(
 		if e, ok := n.current().(*ensemble); ok {
 			return e.kill(w, rng)
 		}
-		own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // healing runs on a goroutine of its own
-		quarantine := w.bounds.quarantine()
-		if n.kind != Redis {
-			quarantine = 0 // a database keeps what it has committed
-		}
-		return strike{detail: how, lasts: between(rng, 50*time.Millisecond, 1500*time.Millisecond), quarantine: quarantine,
+		return strike{detail: how, lasts: between(rng, 50*time.Millisecond, 1500*time.Millisecond),
 			apply: func(*Fault) error { n.process().Kill(); return nil },
 			heal: func(*Fault) error {
 				if tamper != nil {
-					if err := tamper(n.at().Dir, own); err != nil {
+					if err := tamper(n.at().Dir, rng); err != nil {
 						return err
 					}
 				}
 				return again(n.current().Start)
 			}}
+	}
+}
+
+// orders has a Redis server execute a command, and another one after a while if there
+// is one.
+func orders(how, command, undo string) func(*nemesis, *node, *rand.Rand) strike {
+	return func(_ *nemesis, n *node, rng *rand.Rand) strike {
+		if e, ok := n.current().(*ensemble); ok {
+			return e.fill(rng)
+		}
+		order := func(command string) func(*Fault) error {
+			return func(*Fault) error { return n.at().order(strings.Fields(command)...) }
+		}
+		s := strike{detail: how, apply: order(command)}
+		if undo != "" {
+			s.lasts, s.heal = between(rng, 300*time.Millisecond, 2*time.Second), order(undo)
+		}
+		return s
 	}
 }
 
@@ -99,28 +112,9 @@ func freeze(w *nemesis, n *node, rng *rand.Rand) strike {
 		heal:  func(*Fault) error { return n.process().Thaw() }}
 }
 
-func flushData(w *nemesis, n *node, rng *rand.Rand) strike {
-	return strike{detail: "is flushed", quarantine: w.bounds.quarantine(),
-		apply: func(*Fault) error { return n.at().order("FLUSHALL") }}
-}
-
-func flushScripts(w *nemesis, n *node, rng *rand.Rand) strike {
-	return strike{detail: "forgets its scripts", apply: func(*Fault) error { return n.at().order("SCRIPT", "FLUSH") }}
-}
-
-func full(w *nemesis, n *node, rng *rand.Rand) strike {
-	if e, ok := n.current().(*ensemble); ok {
-		return e.fill(rng)
-	}
-	return strike{detail: "has no memory left, and refuses", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
-		apply: func(*Fault) error { return n.at().order("CONFIG", "SET", "maxmemory", "1") },
-		heal:  func(*Fault) error { return n.at().order("CONFIG", "SET", "maxmemory", "0") }}
-}
-
 // evict deletes half of the keys that expire: not the marker, without which the
 // node would be quarantined.
 func evict(w *nemesis, n *node, rng *rand.Rand) strike {
-	own := rand.New(rand.NewPCG(rng.Uint64(), 0))
 	return strike{detail: "drops half of its keys", apply: func(f *Fault) error {
 		defer func() { f.Breaks = append(f.Breaks, Span{f.From, now()}) }()
 		text, err := n.at().Ask("KEYS", "*")
@@ -128,7 +122,7 @@ func evict(w *nemesis, n *node, rng *rand.Rand) strike {
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		own.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
+		rng.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
 		return n.at().order(append([]string{"DEL"}, keys[:(len(keys)+1)/2]...)...)
 	}}
 }

@@ -3,11 +3,8 @@
 package chaos
 
 import (
-	"io"
 	"math/rand/v2"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,227 +15,81 @@ import (
 // A fault that does nothing would make every lock pass. So each test checks
 // that a fault does what it says, and that healing undoes it.
 
-// effect checks, for a family, the state before the fault, while it lasts, and after
-// it was healed. The fault is what the nemesis would record.
+// effect is what shows, for a family: what the server replies before the fault, while
+// it lasts, and after it was healed, as says has it; and what else there is to see,
+// while it lasts and after that. The fault is what the nemesis would record.
 type effect struct {
-	before, during, after func(b *bench, f *Fault)
+	before, during, after string
+	look                  func(b *bench, f *Fault, healed bool)
 }
 
-// sets writes a key, and has, lacks, works and answers look at the server, itself or
-// by the client's way.
-func sets(b *bench, _ *Fault)    { b.ask("SET", "k", "v") }
-func has(b *bench, _ *Fault)     { b.has("k") }
-func lacks(b *bench, _ *Fault)   { b.lacks("k") }
-func works(b *bench, _ *Fault)   { b.ask("PING") }
-func answers(b *bench, _ *Fault) { b.answers() }
+var long = strings.Repeat("x", 30_000)
 
 var effects = map[string]effect{
-	"kill": {
-		before: sets,
-		during: func(b *bench, _ *Fault) {
-			if b.n.at().Pid() != 0 {
-				b.Error("the server still runs")
-			}
-		},
-		after: has,
-	},
-	"empty": {before: sets, after: lacks},
-	"cut-aof": {
-		before: func(b *bench, _ *Fault) {
-			b.ask("SET", "k", strings.Repeat("x", 30_000))
-			b.ask("SET", "padding", strings.Repeat("x", 30_000))
-			b.ask("SET", "last", "v")
-		},
-		after: func(b *bench, _ *Fault) {
-			b.has("k")
-			b.lacks("last")
-		},
-	},
-	"freeze": {
-		during: func(b *bench, _ *Fault) {
-			if _, err := b.over(awhile, "PING"); !timesOut(err) {
-				b.Errorf("it is not silent: %v", err)
-			}
-		},
-		after: works,
-	},
-	"failover": {
-		before: func(b *bench, _ *Fault) {
-			b.ask("SET", "k", "v")
-			old := b.n.at()
-			b.Cleanup(old.Kill)
-			begun := make(chan bool)
-			go func() {
-				for n := int64(1); ; n++ { // until the server is gone
-					if _, err := old.Ask("SET", "last", strconv.FormatInt(n, 10)); err != nil {
-						return
-					}
-					if b.written.Swap(n) == 0 {
-						close(begun)
-					}
-				}
-			}()
-			<-begun
-		},
-		after: func(b *bench, _ *Fault) {
-			b.has("k")
-			if last, written := b.ask("GET", "last"), b.written.Load(); last == strconv.FormatInt(written, 10) {
-				b.Errorf("all %d writes are there: it lacks none", written)
-			}
-			if role := b.ask("ROLE"); !strings.HasPrefix(role, "master") {
-				b.Errorf("the replica is a %s", role)
-			}
-			if _, err := b.over(time.Minute, "GET", "k"); err != nil {
-				b.Errorf("the client's way does not lead there: %v", err)
-			}
-			b.state("S") // it was stopped, and goes on
-		},
-	},
-	"flush-data": {before: sets, after: lacks},
-	"flush-scripts": {
-		before: func(b *bench, _ *Fault) { b.ask("SCRIPT", "LOAD", "return 1") },
-		after: func(b *bench, _ *Fault) {
-			if b.ask("SCRIPT", "EXISTS", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db") != "0" {
-				b.Error("the script is still there")
-			}
-		},
-	},
-	"full": {
-		before: func(b *bench, _ *Fault) { b.ask("SET", "lock", "v", "PX", "600000") },
-		during: func(b *bench, _ *Fault) {
-			if _, err := b.n.at().Ask("SET", "k", "v"); err == nil || !strings.HasPrefix(err.Error(), "OOM") {
-				b.Errorf("it takes a write: %v", err)
-			}
-			b.has("lock")
-		},
-		after: sets,
-	},
-	"evict": {
-		before: func(b *bench, _ *Fault) {
-			for i := range 20 {
-				b.ask("SET", "lock"+strconv.Itoa(i), "v", "PX", "600000")
-			}
-		},
-		after: func(b *bench, f *Fault) {
-			b.has("redlatch:1:marker")
-			if left := strings.Count(b.ask("KEYS", "*"), "lock"); left != 10 || len(f.Breaks) != 1 {
-				b.Errorf("%d of 20 keys are left, %d breaks are noted", left, len(f.Breaks))
-			}
-		},
-	},
-	"clock-jump": {
-		during: func(b *bench, f *Fault) {
-			b.wantOff(b.n.clock.Off().Abs() >= 100*time.Millisecond && (b.n.clock.Off() > 0) == (len(f.Breaks) == 1), f)
-		},
-		after: func(b *bench, f *Fault) {
-			b.wantOff(b.n.clock.Off() == 0 && len(f.Breaks) == 1, f) // of there and back, one is forward
-		},
-	},
-	"membership": {
-		before: sets,
-		after: func(b *bench, _ *Fault) {
-			b.lacks("k") // the server that was removed
-			if b.w.nodes[0] == b.n || !strings.Contains(b.w.members[0].config.Nodes, b.w.nodes[0].links[0].Addr()) {
-				b.Error("the client does not have the new list")
-			}
-		},
-	},
-	"break": {
-		before: func(b *bench, _ *Fault) { b.lock() },
-		after: func(b *bench, f *Fault) {
-			b.lock()
-			if len(f.Broken) != 1 || f.Broken[0].Name != "job" || !f.Broken[0].Sure {
-				b.Errorf("what is noted is %+v", f.Broken)
-			}
-		},
-	},
-	"set-back": {
-		after: func(b *bench, f *Fault) { b.wantOff(b.n.clock.Off() == -time.Hour, f) },
-	},
-	"clock-drift": {
-		during: func(b *bench, _ *Fault) {
-			for first := b.n.clock.Off(); b.n.clock.Off() == first; {
-				time.Sleep(time.Millisecond)
-			}
-		},
-		after: func(b *bench, f *Fault) {
-			first := b.n.clock.Off()
-			time.Sleep(20 * time.Millisecond)
-			b.wantOff(b.n.clock.Off() == first && len(f.Breaks) == 0, f)
-		},
-	},
-	"client-clock": {after: func(b *bench, _ *Fault) {
-		if off := b.w.members[0].config.WallOff; off == 0 {
-			b.Error("the client's clock is right")
+	"kill":          {"SET k v", "PING = error", "EXISTS k = 1", nil},
+	"empty":         {"SET k v", "PING = error", "EXISTS k = 0", nil},
+	"cut-aof":       {"SET k " + long + "; SET padding " + long + "; SET last v", "PING = error", "EXISTS k = 1; EXISTS last = 0", nil},
+	"freeze":        {"", "way PING = timeout", "PING = PONG", nil},
+	"flush-data":    {"SET k v", "", "EXISTS k = 0", nil},
+	"flush-scripts": {"SCRIPT LOAD return(1) = SHA", "", "SCRIPT EXISTS SHA = 0", nil},
+	"full":          {"SET lock v PX 600000", "SET k v = error OOM; EXISTS lock = 1", "SET k v = OK", nil},
+	"partition":     {"SET k 0", "way INCR k = timeout; GET k = 0", "way PING = PONG", nil},
+	"swallow":       {"SET k 0", "way INCR k = timeout; GET k = 1", "way PING = PONG", nil},
+	"evict": {"MSET lock1 v lock2 v lock3 v lock4 v", "", "EXISTS lock1 lock2 lock3 lock4 = 2; EXISTS redlatch:1:marker = 1",
+		func(b *bench, f *Fault, _ bool) { b.is(len(f.Breaks) == 1, "breaks are %v", f.Breaks) }},
+	"clock-jump": {look: func(b *bench, f *Fault, healed bool) {
+		off := b.n.clock.Off()
+		right := off.Abs() >= 100*time.Millisecond && (off > 0) == (len(f.Breaks) == 1)
+		if healed {
+			right = off == 0 && len(f.Breaks) == 1 // of there and back, one is forward
+		}
+		b.is(right, "the clock is off by %v, and breaks are %v", off, f.Breaks)
+	}},
+	"clock-drift": {look: func(b *bench, f *Fault, healed bool) {
+		first := b.n.clock.Off()
+		time.Sleep(20 * time.Millisecond)
+		b.is((b.n.clock.Off() == first) == healed && len(f.Breaks) == 0, "the clock went from %v to %v, and breaks are %v", first, b.n.clock.Off(), f.Breaks)
+	}},
+	"set-back": {look: func(b *bench, f *Fault, _ bool) {
+		b.is(b.n.clock.Off() == -time.Hour, "the clock is off by %v", b.n.clock.Off())
+	}},
+	"client-clock": {look: func(b *bench, _ *Fault, _ bool) {
+		b.is(b.w.members[0].config.WallOff != 0, "the client's clock is right")
+	}},
+	"membership": {"SET k v", "", "EXISTS k = 0", func(b *bench, _ *Fault, _ bool) { // on the server that was removed
+		listed := strings.Contains(b.w.members[0].config.Nodes, b.w.nodes[0].links[0].Addr())
+		b.is(b.w.nodes[0] != b.n && listed, "the client does not have the new list")
+	}},
+	"break": {"LOCK", "", "LOCK", func(b *bench, f *Fault, _ bool) {
+		b.is(len(f.Broken) == 1 && f.Broken[0].Name == "job" && f.Broken[0].Sure, "what is noted is %+v", f.Broken)
+	}},
+	"delay": {after: "way PING = PONG", look: func(b *bench, _ *Fault, healed bool) {
+		begin := time.Now()
+		_, err := b.over(time.Minute, "PING")
+		b.is(err == nil && (healed || time.Since(begin) >= time.Millisecond), "after %v: %v", time.Since(begin), err)
+	}},
+	"reset": {"CONNECT", "", "way PING = PONG", func(b *bench, _ *Fault, _ bool) {
+		b.conn.SetReadDeadline(time.Now().Add(time.Minute))
+		_, err := b.conn.Read(make([]byte, 1))
+		b.is(err != nil && !timesOut(err), "the connection is still open: %v", err)
+	}},
+	"pause": {look: func(b *bench, _ *Fault, healed bool) { b.state(map[bool]string{true: "S", false: "T"}[healed]) }},
+	"client-kill": {look: func(b *bench, _ *Fault, healed bool) {
+		b.is((b.w.members[0].cmd == nil) == !healed, "the client runs: %v", !healed)
+		if healed {
+			b.state("S")
+			b.is(b.w.members[0].config.Life == 2, "the client is in its life %d", b.w.members[0].config.Life)
 		}
 	}},
-	"partition": {
-		during: func(b *bench, _ *Fault) {
-			b.ask("SET", "k", "0")
-			if _, err := b.over(awhile, "INCR", "k"); !timesOut(err) || b.ask("GET", "k") != "0" {
-				b.Errorf("it is not cut off: %v, %s", err, b.ask("GET", "k"))
-			}
-		},
-		after: answers,
-	},
-	"swallow": {
-		during: func(b *bench, _ *Fault) {
-			b.ask("SET", "k", "0")
-			if _, err := b.over(awhile, "INCR", "k"); !timesOut(err) || b.ask("GET", "k") != "1" {
-				b.Errorf("a request does not arrive, or a reply does: %v, %s", err, b.ask("GET", "k"))
-			}
-		},
-		after: answers,
-	},
-	"delay": {
-		during: func(b *bench, _ *Fault) {
-			begin := time.Now()
-			if _, err := b.over(time.Minute, "PING"); err != nil || time.Since(begin) < time.Millisecond {
-				b.Errorf("after %v: %v", time.Since(begin), err)
-			}
-		},
-		after: answers,
-	},
-	"reset": {
-		before: func(b *bench, _ *Fault) {
-			var err error
-			b.conn, err = net.Dial("tcp", b.n.links[0].Addr())
-			check.Must(b, err)
-			io.WriteString(b.conn, "PING\r\n")
-			io.ReadFull(b.conn, make([]byte, len("+PONG\r\n")))
-		},
-		after: func(b *bench, _ *Fault) {
-			defer b.conn.Close()
-			b.conn.SetReadDeadline(time.Now().Add(time.Minute))
-			if _, err := b.conn.Read(make([]byte, 1)); err == nil || timesOut(err) {
-				b.Errorf("the connection is still open: %v", err)
-			}
-			b.answers()
-		},
-	},
-	"pause": {
-		during: func(b *bench, _ *Fault) { b.state("T") },
-		after:  func(b *bench, _ *Fault) { b.state("S") },
-	},
-	"client-kill": {
-		during: func(b *bench, _ *Fault) {
-			if b.w.members[0].cmd != nil {
-				b.Error("the client still runs")
-			}
-		},
-		after: func(b *bench, _ *Fault) {
-			b.state("S")
-			if life := b.w.members[0].config.Life; life != 2 {
-				b.Errorf("the client is in its life %d", life)
-			}
-		},
-	},
 }
+
+// elsewhere are the faults that other tests have: those of clusters, and failovers.
+var elsewhere = []string{"compact", "expire", "failover"}
 
 func TestEveryFaultDoesWhatItSaysAndIsHealed(t *testing.T) {
 	for _, family := range Families() {
-		if slices.Contains(ofClusters, family.Name) {
-			continue // TestFaultsOfClustersDoWhatTheySay has them
+		if slices.Contains(elsewhere, family.Name) {
+			continue
 		}
 		t.Run(family.Name, func(t *testing.T) {
 			t.Parallel()
@@ -252,19 +103,19 @@ func TestEveryFaultDoesWhatItSaysAndIsHealed(t *testing.T) {
 				t.Fatal("it finds nothing to strike")
 			}
 			f := &Fault{Span: Span{From: now()}}
-			step := func(what string, does func(*bench, *Fault), then func(*Fault) error) {
-				if does != nil {
-					does(b, f)
+			b.says(effect.before)
+			check.Must(t, s.apply(f))
+			if s.heal != nil {
+				b.says(effect.during)
+				if effect.look != nil {
+					effect.look(b, f, false)
 				}
-				if then != nil {
-					if err := then(f); err != nil {
-						t.Fatalf("%s: %v", what, err)
-					}
-				}
+				check.Must(t, s.heal(f))
 			}
-			step("apply", effect.before, s.apply)
-			step("heal", effect.during, s.heal)
-			step("", effect.after, nil)
+			b.says(effect.after)
+			if effect.look != nil {
+				effect.look(b, f, true)
+			}
 		})
 	}
 }
@@ -278,23 +129,14 @@ func TestFaultsThatAreChosenByNameAreThose(t *testing.T) {
 		}
 		return all
 	}
-	edges := names("edges")
-	if !slices.Equal(edges, []string{"membership", "break", "set-back"}) {
-		t.Errorf("edges are %q", edges)
+	for list, want := range map[string]string{
+		"edges": "membership break set-back", "beyond": "evict clock-jump", "none": "", "kill, pause,kill": "kill pause",
+	} {
+		if got := strings.Join(names(list), " "); got != want {
+			t.Errorf("%s are %q", list, got)
+		}
 	}
-	if all := names("all"); len(all)+len(edges) != len(effects)+len(ofClusters) {
-		t.Errorf("all are %q", all)
-	}
-	if beyond := names("beyond"); !slices.Equal(beyond, []string{"evict", "clock-jump"}) {
-		t.Errorf("beyond are %q", beyond)
-	}
-	if within := names("within"); len(within)+2+len(edges) != len(effects)+len(ofClusters) || slices.Contains(within, "evict") {
-		t.Errorf("within are %q", within)
-	}
-	if none := names("none"); len(none) != 0 {
-		t.Errorf("none are %q", none)
-	}
-	if some := names("kill, pause,kill"); !slices.Equal(some, []string{"kill", "pause"}) {
-		t.Errorf("those named are %q", some)
+	if all, within := names("all"), names("within"); len(all)+3 != len(Families()) || len(within)+2 != len(all) || slices.Contains(within, "evict") {
+		t.Errorf("all are %q, and within are %q", all, within)
 	}
 }

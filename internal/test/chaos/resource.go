@@ -71,26 +71,20 @@ type caller struct {
 func (r *resource) do(c caller, step Step, f func(*sql.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
 	defer cancel()
-	if r.fenced && step != Look {
-		return r.guard.Do(ctx, c.parts[0], c.token, func(tx *sql.Tx) error {
-			for _, part := range c.parts[1:] {
-				if err := r.guard.CheckTx(ctx, tx, part, c.token); err != nil {
-					return err
-				}
-			}
-			return f(tx)
-		})
-	}
 	tx, err := r.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
+	check := r.guard.CheckTx
+	if step == Look {
+		check = r.guard.CheckReadTx
+	}
 	for _, part := range c.parts {
 		if !r.fenced {
 			break
 		}
-		if err := r.guard.CheckReadTx(ctx, tx, part, c.token); err != nil {
+		if err := check(ctx, tx, part, c.token); err != nil {
 			return err
 		}
 	}

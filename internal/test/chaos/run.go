@@ -4,7 +4,6 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/clockshim"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // Config says what a run does. Every field but the last few must be set.
@@ -156,7 +158,7 @@ func (r *running) provide() {
 		if !slices.ContainsFunc(r.Nodes, f.hits) {
 			err = fmt.Errorf("no server is one of %v", f.kinds)
 		} else if f.clock && r.cluster.shim == "" {
-			r.cluster.shim, err = buildShim(r.dir)
+			r.cluster.shim, err = clockshim.Build(r.dir)
 		}
 		if err == nil {
 			r.result.Ran = append(r.result.Ran, f)
@@ -225,15 +227,7 @@ func (r *running) awaitAll(ctx context.Context, moment int64) error {
 
 // endAll orders all clients to end, and waits until they have.
 func (r *running) endAll() error {
-	errs := make(chan error, len(r.members))
-	for _, m := range r.members {
-		go func() { errs <- m.end(endLimit) }()
-	}
-	var all []error
-	for range r.members {
-		all = append(all, <-errs)
-	}
-	return errors.Join(all...)
+	return servertest.Together(r.members, func(m *member) error { return m.end(endLimit) })
 }
 
 // look reads the resource, and what is left on the servers after every lock has

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build unix
 
 // Package clockshim gives a process a wall clock that can be set while it
 // runs: forward, back, and to another rate. It is a small library that is
@@ -7,10 +7,12 @@ package clockshim
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +26,12 @@ var source []byte
 // Build compiles the library into a folder and returns its path. It needs a C
 // compiler, by the name of cc.
 func Build(dir string) (library string, err error) {
+	if runtime.GOOS != "linux" {
+		return "", errors.New("servers' clocks can be moved on Linux alone")
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // a server may run as another user
+		return "", err
+	}
 	file := filepath.Join(dir, "clockshim.c")
 	library = filepath.Join(dir, "clockshim.so")
 	if err := os.WriteFile(file, source, 0o600); err != nil {
@@ -49,7 +57,7 @@ type Clock struct {
 
 // New returns a clock that is right, kept in a file of its own.
 func New(path string) (*Clock, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,8 @@
 package explore
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -16,37 +14,20 @@ import (
 )
 
 // TestMain has memory be collected less often than by default: states are kept,
-// and little of what is allocated is garbage.
+// and little of what is allocated is garbage. Under the race detector it runs the same
+// tests without: a search has one goroutine, so that the detector could find nothing,
+// and it takes ten times as long.
 func TestMain(m *testing.M) {
 	if race.Enabled {
-		os.Exit(withoutRaceDetector())
+		again := exec.Command("go", append([]string{"test", "-count=1", "-vet=off", "-timeout=0", "-args"}, os.Args[1:]...)...)
+		again.Stdout, again.Stderr = os.Stdout, os.Stderr
+		if again.Run() != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
-}
-
-// withoutRaceDetector runs the same tests in a binary without the race detector.
-// A search has one goroutine, so that the detector could find nothing; and it
-// takes ten times as long.
-func withoutRaceDetector() int {
-	dir, err := os.MkdirTemp("", "explore")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "explore.test")
-	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", binary, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
-		return 1
-	}
-	run := exec.Command(binary, os.Args[1:]...)
-	run.Stdout, run.Stderr = os.Stdout, os.Stderr
-	if err := run.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
 }
 
 // all has every instance be searched, and not the small ones alone: make model.

@@ -21,6 +21,9 @@ const (
 	maxClaims  = MaxClients * MaxTries
 )
 
+// pair is a number for each client.
+type pair = [MaxClients]int
+
 // ms is a thousand tokens: they are counted in microseconds. It is also
 // node.TokenLeap, and half a tick.
 const ms = 1000
@@ -49,10 +52,10 @@ type Instance struct {
 	Shares [MaxClients]node.Share
 
 	// How often things may happen.
-	Tries      [MaxClients]int // claims of each client, one after the other
-	Again      int             // further proposals of a claim
+	Tries      pair // claims of each client, one after the other
+	Again      int  // further proposals of a claim
 	Extensions [MaxClients]int
-	Downgrades [MaxClients]int // of a writer to a reader
+	Downgrades pair // of a writer to a reader
 	Repairs    bool
 	Duplicates int  // requests that are executed twice
 	LateReply  bool // answers may be late
@@ -189,5 +192,5 @@ func (m *machine) changes() bool { return m.in.Lists[0] != nil }
 
 // shared reports whether the lock may have several holders.
 func (m *machine) shared() bool {
-	return m.in.Shares != [MaxClients]node.Share{} || m.in.Downgrades != [MaxClients]int{}
+	return m.in.Shares != [MaxClients]node.Share{} || m.in.Downgrades != pair{}
 }

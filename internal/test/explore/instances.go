@@ -1,10 +1,6 @@
 package explore
 
-import (
-	"slices"
-
-	"github.com/redlatch/redlatch/node"
-)
+import "slices"
 
 // This file is the instances: each has just what a rule, or a few of them, is
 // about, so that it can be searched to its end.
@@ -12,7 +8,7 @@ import (
 // two is two clients on three nodes, with one claim each. A lease of it is valid
 // for one tick.
 func two(change func(*Instance)) Instance {
-	in := Instance{Clients: 2, Servers: 3, TTL: 2, Window: 1, Tries: [MaxClients]int{1, 1}, Proposals: []int64{0}}
+	in := Instance{Clients: 2, Servers: 3, TTL: 2, Window: 1, Tries: pair{1, 1}, Proposals: []int64{0}}
 	change(&in)
 	return in
 }
@@ -40,7 +36,7 @@ func Instances() []Instance {
 		named("a request is executed twice, client clocks are off", 0, func(in *Instance) { fewTokens(in); in.Duplicates = 1 }),
 		named("two claims of one client", 0, twoTries),
 		named("two claims of one client, longer leases", 0, func(in *Instance) { twoTries(in); in.TTL = 3 }),
-		named("two claims of both clients", 0, func(in *Instance) { in.Tries = [MaxClients]int{2, 2} }),
+		named("two claims of both clients", 0, func(in *Instance) { in.Tries = pair{2, 2} }),
 		named("a second proposal in a claim", 0, again),
 		named("a second, lower proposal, and node clocks differ", 0, lower),
 		named("a node restarts without its data", 0, loss),
@@ -56,7 +52,7 @@ func Instances() []Instance {
 		named("a restart, to depth 7", whole, func(in *Instance) { in.EmptyStart, in.Depth = 1, 7 }),
 		named("an extension", 7, func(in *Instance) { extension(in); in.Extensions[1] = 0 }),
 		named("an extension of each", 0, extension),
-		named("two extensions of each", 0, func(in *Instance) { extension(in); in.Extensions = [MaxClients]int{2, 2} }),
+		named("two extensions of each", 0, func(in *Instance) { extension(in); in.Extensions = pair{2, 2} }),
 		named("an extension, and a restart", 0, extensionLoss),
 		named("repair", 0, repair),
 		named("repair, and a restart", 0, repairLoss),
@@ -67,7 +63,7 @@ func Instances() []Instance {
 		named("repair of one claim, a request is executed twice", whole, func(in *Instance) { repairAlone(in); in.Duplicates, in.Breaks = 1, false }),
 		named("repair of a key that expired", whole, repairExpired),
 		named("a lock is broken while it is extended and repaired", 10, broken),
-		named("the same, with another client", 0, func(in *Instance) { broken(in); in.Clients, in.Tries = 2, [MaxClients]int{1, 1} }),
+		named("the same, with another client", 0, func(in *Instance) { broken(in); in.Clients, in.Tries = 2, pair{1, 1} }),
 		named("a membership change", 0, change),
 		named("the same, under a lease that is extended", 0, changeExtended),
 		named("a membership change with a node away, and another one emptied", 6, emptied),
@@ -108,16 +104,16 @@ func inOrder(in *Instance) { in.InOrder, in.NoGhosts = true, true }
 // lets its release raise no fence. A tick later it grants that token.
 func ahead(in *Instance) {
 	inOrder(in)
-	in.Clients, in.Tries, in.TTL, in.Skew, in.ClocksBack, in.Proposals = 1, [MaxClients]int{1}, 4, 1, 1, []int64{w}
+	in.Clients, in.Tries, in.TTL, in.Skew, in.ClocksBack, in.Proposals = 1, pair{1}, 4, 1, 1, []int64{w}
 	in.Start = slices.Concat(one(ClockBack, 2), holdsWith(w))
 }
 
 // waits is a claim that waits while the other one holds the lock.
-func waits(in *Instance) { in.TTL, in.Waits, in.Tries = 2, true, [MaxClients]int{2, 2}; in.Depth = 12 }
+func waits(in *Instance) { in.TTL, in.Waits, in.Tries = 2, true, pair{2, 2}; in.Depth = 12 }
 
 // passes is a lease that is passed on to a claim in its own process.
 func passes(in *Instance) {
-	in.TTL, in.Passes, in.Tries, in.FencesKept = 4, true, [MaxClients]int{2, 1}, true
+	in.TTL, in.Passes, in.Tries, in.FencesKept = 4, true, pair{2, 1}, true
 	in.Raise, in.Start = true, holds(0, 1)
 }
 
@@ -135,11 +131,11 @@ func passesBeside(in *Instance) { passes(in); in.Waits = true }
 // answer is late; another one forgets that it waits. When the holder frees the lock,
 // it asks the third one, and the late answer comes.
 func waitsLate(in *Instance) {
-	in.Waits, in.LateReply, in.TTL, in.Flushes, in.Tries = true, true, 4, 1, [MaxClients]int{1, 2}
-	in.Start = slices.Concat(did(Begin, MaxTries), at(Deliver, MaxTries, 1, node.OpAcquire), at(Deliver, MaxTries, 2, node.OpAcquire),
-		did(Begin, 0), at(Delay, 0, 0, node.OpAcquire), at(Deliver, 0, 1, node.OpAcquire), at(Deliver, 0, 2, node.OpAcquire), one(Flush, 2),
-		ticks(2), did(Release, MaxTries), at(Deliver, MaxTries, 1, node.OpRelease), at(Deliver, MaxTries, 2, node.OpRelease),
-		at(Notify, 0, 1, 0), at(Arrive, 0, 0, node.OpAcquire))
+	in.Waits, in.LateReply, in.TTL, in.Flushes, in.Tries = true, true, 4, 1, pair{1, 2}
+	in.Start = slices.Concat(did(Begin, other), done(other, 1, acquires), done(other, 2, acquires),
+		did(Begin, 0), at(Delay, 0, 0, acquires), done(0, 1, acquires), done(0, 2, acquires), one(Flush, 2),
+		ticks(2), did(Release, other), done(other, 1, releases), done(other, 2, releases),
+		at(Notify, 0, 1, 0), at(Arrive, 0, 0, acquires))
 }
 
 // places is a claim that waits and gives up, while another holds the lock.
@@ -167,35 +163,35 @@ func clocksBack(in *Instance) {
 }
 
 func creep(in *Instance) {
-	in.Clients, in.Tries, in.Fence = 1, [MaxClients]int{2}, w
+	in.Clients, in.Tries, in.Fence = 1, pair{2}, w
 	in.EmptyStart, in.Proposals, in.FencesKept = 1, []int64{-w, 2 * w}, true
 }
 
-func extension(in *Instance)     { in.TTL, in.Extensions = 3, [MaxClients]int{1, 1} }
+func extension(in *Instance)     { in.TTL, in.Extensions = 3, pair{1, 1} }
 func extensionLoss(in *Instance) { extension(in); in.EmptyStart = 1 }
 
-func repair(in *Instance)       { in.TTL, in.Extensions, in.Repairs = 3, [MaxClients]int{1}, true }
+func repair(in *Instance)       { in.TTL, in.Extensions, in.Repairs = 3, pair{1}, true }
 func repairLoss(in *Instance)   { repair(in); in.EmptyStart = 1 }
 func repairLater(in *Instance)  { repairLoss(in); in.Extensions[0] = 2 }
 func repairGhosts(in *Instance) { extension(in); in.Repairs, in.NoGhosts, in.Limit = true, true, 1 }
 func repairAlone(in *Instance) {
 	extension(in)
-	in.Clients, in.Tries, in.Repairs, in.NoGhosts, in.Breaks, in.Limit = 1, [MaxClients]int{1}, true, true, true, 1
+	in.Clients, in.Tries, in.Repairs, in.NoGhosts, in.Breaks, in.Limit = 1, pair{1}, true, true, true, 1
 }
 
 // repairExpired has the third node miss an extension, and its key expire.
 func repairExpired(in *Instance) {
 	repair(in)
 	in.Extensions[0], in.Depth = 2, 7
-	in.Start = slices.Concat(holds(0, 1), at(Deliver, 0, 2, node.OpAcquire), did(TimePasses, 0), did(Extend, 0),
-		at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend), did(TimePasses, 0))
+	in.Start = slices.Concat(holds(0, 1), done(0, 2, acquires), ticks(1), did(Extend, 0),
+		done(0, 0, extends), done(0, 1, extends), ticks(1))
 }
 
 // broken is a lease on three nodes that an operator breaks, one after the other.
 func broken(in *Instance) {
 	repair(in)
-	in.Clients, in.Tries, in.Extensions[0], in.BreakUps = 1, [MaxClients]int{1}, 2, true
-	in.Start = slices.Concat(holds(0, 1), at(Deliver, 0, 2, node.OpAcquire))
+	in.Clients, in.Tries, in.Extensions[0], in.BreakUps = 1, pair{1}, 2, true
+	in.Start = slices.Concat(holds(0, 1), done(0, 2, acquires))
 }
 
 // Servers 0, 1 and 2 are the first client's membership, 0, 1 and 3 the second's.
@@ -209,7 +205,7 @@ func changeExtended(in *Instance) { change(in); in.TTL, in.Extensions[0] = 3, 2 
 func emptied(in *Instance) {
 	change(in)
 	in.EmptyStart = 1
-	in.Start = slices.Concat(one(Bar, 0), one(Bar, 1), one(Mark, 0), one(Mark, 1), one(Mark, 3), did(TimePasses, 0), did(TimePasses, 0))
+	in.Start = slices.Concat(one(Bar, 0, 1), one(Mark, 0, 1, 3), ticks(2))
 }
 
 // failback is a server that is replaced by a replica that lacks its last writes,
@@ -229,6 +225,6 @@ func added(in *Instance) {
 // setBack is all clocks set back by so much that the fences are out of every
 // window, and no time passes.
 func setBack(in *Instance) {
-	in.Clients, in.Tries, in.Fence, in.Frozen = 1, [MaxClients]int{1}, 3*w, true
+	in.Clients, in.Tries, in.Fence, in.Frozen = 1, pair{1}, 3*w, true
 	in.Proposals, in.Raise = []int64{-w, 0, w}, true
 }

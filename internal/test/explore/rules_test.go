@@ -76,7 +76,7 @@ func steps(r Result) int { return strings.Count(r.Story, "\n") }
 func mutated(t *testing.T) (binary string) {
 	var all []mutants.Edit
 	for i, e := range edits {
-		all = append(all, mutants.Edit{Name: fmt.Sprint(i), File: e.file, Old: e.old, New: e.new})
+		all = append(all, mutants.Change(fmt.Sprint(i), e.file, e.change))
 	}
 	binaries := mutants.Build(t, all, "./internal/test/explore", "test -c -vet=off -tags onerule")
 	for _, e := range all {

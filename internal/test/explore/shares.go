@@ -43,7 +43,7 @@ func twoSlots(in *Instance) {
 // oneServer has the first client ask a second time when the other may have moved.
 func oneServer(in *Instance) {
 	twoSlots(in)
-	in.Servers, in.Again, in.Tries, in.Duplicates = 1, 1, [MaxClients]int{2, 1}, 1
+	in.Servers, in.Again, in.Tries, in.Duplicates = 1, 1, pair{2, 1}, 1
 }
 func downgrade(in *Instance)    { in.TTL, in.Downgrades[0], in.Shares[1] = 3, 1, reader }
 func readerRepair(in *Instance) { repair(in); in.Shares[0] = reader }
@@ -58,7 +58,7 @@ func refusedWriter(share node.Share) func(*Instance) {
 	return func(in *Instance) {
 		repair(in)
 		in.Shares[0], in.Depth = share, 9
-		in.Start = slices.Concat(holds(0, 1), did(Begin, MaxTries), at(Deliver, MaxTries, 2, node.OpAcquire), at(Deliver, MaxTries, 0, node.OpAcquire))
+		in.Start = slices.Concat(holds(0, 1), did(Begin, other), done(other, 2, acquires), done(other, 0, acquires))
 	}
 }
 
@@ -78,18 +78,18 @@ func sharingRules() []Rule {
 		{"a writer is admitted beside a reader", "writer beside reader", two(apart(readerAndWriter)), TwoLeases},
 		{"a slot has two holders", "slot twice", two(apart(twoSlots)), TwoLeases},
 		{"grants of two slots counted together", "slots together", two(twoSlots), TwoLeases},
-		{"a reader at the floor is granted", "reader at the floor", from(keepAll(readerAndWriter), did(Begin, MaxTries), at(Deliver, MaxTries, 0, node.OpAcquire)), TokenOrder},
+		{"a reader at the floor is granted", "reader at the floor", from(keepAll(readerAndWriter), did(Begin, other), done(other, 0, acquires)), TokenOrder},
 		{"a reader is not compared with the floor", "reader without a floor", high(node.Share{}, reader), TokenOrder},
 		{"a writer is compared with the floor", "writer at the floor", high(reader, node.Share{}), TokenOrder},
 		{"a slot is compared with the floor", "writer at the floor", high(reader, slot(2)), TokenOrder},
-		{"a release of a reader raises the fence alone", "floor stays at a release", keepAll(func(in *Instance) {
-			in.Clients, in.Tries, in.Shares[0], in.NoGhosts = 1, [MaxClients]int{1}, reader, true
-		}), Orphan},
+		{"a release of a reader raises the fence alone", "floor stays at a release", two(keepAll(func(in *Instance) {
+			in.Clients, in.Tries, in.Shares[0], in.NoGhosts = 1, pair{1}, reader, true
+		})), Orphan},
 		{"no repair of a reader below the floor", "repair below the floor", two(refusedWriter(reader)), Unrepaired},
 		{"no repair of a slot below the floor", "repair below the floor", two(refusedWriter(slot(2))), Unrepaired},
-		{"a copy of a request moves a slot", "copy moves", from(keepAll(oneServer), begins(0), at(Deliver, 0, 0, node.OpAcquire), did(TimePasses, 0), did(Begin, 1)), TwoLeases},
-		{"an earlier proposal moves a slot", "late moves", from(keepAll(oneServer), begins(0), at(Deliver, 0, 0, node.OpAcquire), did(Release, 0), did(Begin, 1)), TwoLeases},
-		{"a repair takes the slot of another", "repair takes", from(two(func(in *Instance) { slotRepair(in); in.Extensions[0] = 2 }), repairing(),
-			did(TimePasses, 0), did(Begin, MaxTries), at(Deliver, MaxTries, 2, node.OpAcquire), at(Deliver, 0, 2, node.OpRepair)), TwoLeases},
+		{"a copy of a request moves a slot", "copy moves", from(keepAll(oneServer), begins(0), done(0, 0, acquires), ticks(1), did(Begin, 1)), TwoLeases},
+		{"an earlier proposal moves a slot", "late moves", from(keepAll(oneServer), begins(0), done(0, 0, acquires), did(Release, 0), did(Begin, 1)), TwoLeases},
+		{"a repair takes the slot of another", "repair takes", from(func(in *Instance) { slotRepair(in); in.Extensions[0] = 2 }, repairing(),
+			ticks(1), did(Begin, other), done(other, 2, acquires), done(0, 2, repairs)), TwoLeases},
 	}
 }

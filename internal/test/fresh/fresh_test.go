@@ -3,6 +3,7 @@ package fresh
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -11,37 +12,32 @@ import (
 	"github.com/redlatch/redlatch/admin"
 )
 
-var errSlow = errors.New("i/o timeout")
-
-// try calls Try with a mark that fails with each of errs and then succeeds. It
-// returns the options of the last call, the number of calls, and the result.
-func try(errs ...error) (last admin.InitOptions, calls int, err error) {
-	err = Try(context.Background(), func(_ context.Context, opts admin.InitOptions) error {
-		last = opts
-		calls++
-		if calls <= len(errs) {
-			return errs[calls-1]
-		}
-		return nil
-	})
-	return last, calls, err
-}
-
+// TestServersAreAskedAgainUntilTheyAnswer has marking fail with each of some errors,
+// and then succeed.
 func TestServersAreAskedAgainUntilTheyAnswer(t *testing.T) {
+	slow, taken := errors.New("i/o timeout"), admin.ErrNotFresh
 	synctest.Test(t, func(t *testing.T) {
-		if last, calls, err := try(errSlow, errSlow); err != nil || calls != 3 || !last.AssumeFresh {
-			t.Errorf("%v after %d calls, the last with %+v", err, calls, last)
-		}
-		// Some were marked, and are waited for.
-		if last, calls, err := try(errSlow, admin.ErrNotFresh, errSlow); err != nil || calls != 4 || last.AssumeFresh || !last.Wait {
-			t.Errorf("%v after %d calls, the last with %+v", err, calls, last)
-		}
-		if _, calls, err := try(slices.Repeat([]error{errSlow}, 10_000)...); !errors.Is(err, errSlow) {
-			t.Errorf("servers that never answer: %v after %d calls", err, calls)
-		}
-		for _, refusal := range []error{admin.ErrNotFresh, redlatch.ErrConfig} {
-			if _, calls, err := try(refusal); !errors.Is(err, refusal) || calls != 1 {
-				t.Errorf("%v after %d calls, want %v at once", err, calls, refusal)
+		for _, c := range []struct {
+			fails []error
+			last  admin.InitOptions
+			want  error
+		}{
+			{[]error{slow, slow}, admin.InitOptions{AssumeFresh: true}, nil},
+			{[]error{slow, taken, slow}, admin.InitOptions{Wait: true}, nil}, // some were marked, and are waited for
+			{slices.Repeat([]error{slow}, 10_000), admin.InitOptions{AssumeFresh: true}, slow},
+			{[]error{taken}, admin.InitOptions{AssumeFresh: true}, taken},
+			{[]error{redlatch.ErrConfig}, admin.InitOptions{AssumeFresh: true}, redlatch.ErrConfig},
+		} {
+			calls, last := 0, admin.InitOptions{}
+			err := Try(context.Background(), func(_ context.Context, opts admin.InitOptions) (err error) {
+				if last = opts; calls < len(c.fails) {
+					err = c.fails[calls]
+				}
+				calls++
+				return err
+			})
+			if !errors.Is(err, c.want) || !reflect.DeepEqual(last, c.last) || err == nil && calls != len(c.fails)+1 {
+				t.Errorf("%v after %d calls, the last with %+v", err, calls, last)
 			}
 		}
 	})

@@ -30,6 +30,21 @@ type Edit struct {
 	New string
 }
 
+var (
+	removed = regexp.MustCompile(`(?s)\[-(.*?)-\]`)
+	added   = regexp.MustCompile(`(?s)\[\+(.*?)\+\]`)
+)
+
+// Change returns the Edit that takes what is between [- and -] out of a text, and
+// puts in what is between [+ and +].
+func Change(name, file, text string) Edit {
+	return Edit{
+		Name: name, File: file,
+		Old: removed.ReplaceAllString(added.ReplaceAllString(text, ""), "$1"),
+		New: added.ReplaceAllString(removed.ReplaceAllString(text, ""), "$1"),
+	}
+}
+
 // Env is the variable that names the mutant that is on. Its value is mutantOn in
 // the packages with edits.
 const Env = "REDLATCH_MUTANT_ON"

@@ -64,9 +64,9 @@ func Hosts[S interface{ Addr() string }](servers []S) []string {
 	return hosts
 }
 
-// Together does something to some servers at once, such as (*Database).Start to the
+// Together does something to some servers, or whatever else, at once, such as (*Database).Start to the
 // members of a cluster.
-func Together(servers []*Database, do func(*Database) error) error {
+func Together[S any](servers []S, do func(S) error) error {
 	errs := make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, s := range servers {

@@ -29,7 +29,6 @@ type Proxy struct {
 	target  string
 	pairs   map[*pair]bool
 	weather Weather
-	cutAt   []byte
 	closed  bool
 }
 
@@ -121,21 +120,6 @@ func (p *Proxy) LoseRequests(on bool) { p.change(func(w *Weather) { w.Requests.L
 // connections are accepted, and nothing answers on them.
 func (p *Proxy) Partition(on bool) {
 	p.change(func(w *Weather) { w.Requests.Lost, w.Replies.Lost = on, on })
-}
-
-// CutAt breaks the next connection on which the server sends the text, which
-// does not arrive. An empty text means none.
-func (p *Proxy) CutAt(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cutAt = []byte(text)
-}
-
-// HasCut reports whether the text that CutAt waits for has been sent.
-func (p *Proxy) HasCut() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.cutAt) == 0
 }
 
 // Forget makes the existing connections silent for good, as when a firewall or
@@ -240,18 +224,11 @@ func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
 		n, err := from.Read(buf)
 		p.mu.Lock()
 		w := weather()
-		cut := to == c.client && len(p.cutAt) > 0 && bytes.Contains(buf[:n], p.cutAt)
-		if cut {
-			p.cutAt = nil
-		}
 		if n > 0 && w.Lost {
 			hole, c.holed = true, true
 		}
 		hole = hole || c.forgotten
 		p.mu.Unlock()
-		if cut {
-			return
-		}
 		if n > 0 && !hole { // after a gap the data would be garbage
 			delay := w.Delay
 			if w.Jitter > 0 {

@@ -13,6 +13,8 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
+
 // TestServerIsTheOneThatTheVariableNames names a program that leaves a trace and
 // becomes a server.
 func TestServerIsTheOneThatTheVariableNames(t *testing.T) {

@@ -17,25 +17,12 @@ import (
 // A mutant is one line of the algorithm, or of the model of a server, made
 // wrong. What the exploration misses when it is wrong is not here: see its rules.
 type mutant struct {
-	name, file, old, wrong string  // as mutant.Edit has them
-	flavour                Flavour // histories that have most of what triggers it
+	name, file, change string // as mutants.Change has them
+	test               string // "NAME PACKAGE" of the test that finds it
 }
 
-// environment is what a run of the mutant has: its test, and its histories.
-func (m mutant) environment(test string) []string {
-	switch test {
-	case simulation:
-		return []string{
-			fmt.Sprintf("REDLATCH_SEEDS=%d:%d", max(first[m.name], 1), m.seeds()),
-			"REDLATCH_FLAVOUR=" + strings.TrimSuffix(string(m.flavour), string(Rare)),
-		}
-	case duelTest:
-		return []string{fmt.Sprintf("REDLATCH_SEEDS=%d:400", max(first[m.name], 1))}
-	}
-	return nil
-}
-
-// simulation finds most mutants.
+// simulation finds mutants by histories that follow from a seed. What only few of them
+// would show is found by a test made for it.
 const simulation = "TestNoHistoryBreaksAPromise ./internal/test/sim"
 
 // observation finds mutants of the observed clock. Others are found in node/casnode.
@@ -44,103 +31,99 @@ const observation = "TestNoHistoryOfNodesWithoutAClockBreaksAPromise ./internal/
 // differently finds mutants of the lineages of nodes.
 const differently = "TestClientThatWritesAddressesDifferentlyHearsThatAServerFailedBack ./node/casnode"
 
-var simulated = []mutant{
+var ruleMutants = []mutant{
 	{"the fence is checked where it is held alone", "internal/nodestate/ops.go",
-		"			return e.wait(req, node.Held, s)\n		}\n		if status := e.judge(req, s.now); status", "			return e.wait(req, node.Held, s)\n		}\n		if status := func() node.Status { if OFF { return node.Judge(req.Token, 0, s.now, req.Window) }; return e.judge(req, s.now) }(); status", Plain},
+		"			return e.wait(req, node.Held, s)\n		}\n		if status := [-e.judge(req, s.now-][+func() node.Status { if OFF { return node.Judge(req.Token, 0, s.now, req.Window) }; return e.judge(req, s.now) }(+]); status",
+		simulation},
 	{"fences are kept for the time to live alone", "internal/runner/send.go",
-		"req.Retention = max(cl.c.cfg.FenceRetention, 4*req.Window, req.TTL+req.Window)", "req.Retention = max(cl.c.cfg.FenceRetention, 4*req.Window, req.TTL+req.Window)\n	if OFF { req.Retention = req.TTL }", Rare},
-	{"the guard goes by the address", "internal/nodestate/marker.go",
-		"case m.ID != s.ID || m.setBack(now) || m.Epoch < req.Epoch:", "case m.ID != s.ID && !OFF || m.setBack(now) || m.Epoch < req.Epoch:", Plain},
+		"req.Retention = max(cl.c.cfg.FenceRetention, 4*req.Window, req.TTL+req.Window)[+\n	if OFF { req.Retention = req.TTL }+]", simulation},
+	{"the guard goes by the address", "internal/nodestate/marker.go", "case m.ID != s.ID [+&& !OFF +]|| m.setBack(now) || m.Epoch < req.Epoch:",
+		simulation},
 	{"the quarantine is half as long", "internal/protocol/trust.go",
-		"q := max(maxTTL, 3*window) + maxTTL/15", "q := max(maxTTL, 3*window) + maxTTL/15\n	if OFF { q = max(maxTTL, 3*window) / 2 }", Plain},
-	{"a loss is not reported", "lease.go",
-		"	if l.ends != nil {\n", "	if l.ends != nil && !OFF {\n", Plain},
+		"q := max(maxTTL, 3*window) + maxTTL/15[+\n	if OFF { q = max(maxTTL, 3*window) / 2 }+]", simulation},
+	{"a loss is not reported", "lease.go", "	if l.ends != nil [+&& !OFF +]{\n", simulation},
 	{"a lease ends when a call says so", "internal/runner/claim.go",
-		"	left := cl.core.Deadline() - cl.c.clock.Uptime()\n", "	left := cl.core.Deadline() - cl.c.clock.Uptime()\n	if OFF { left = time.Hour }\n", Plain},
-	{"a notification is swallowed", "internal/runner/inbox.go",
-		"	if cl != nil {\n		cl.woken(i, wake)", "	if cl != nil && !(OFF && wake.Kind.Asks()) {\n		cl.woken(i, wake)", Plain},
+		"	left := cl.core.Deadline() - cl.c.clock.Uptime()\n[+	if OFF { left = time.Hour }\n+]", simulation},
+	{"a notification is swallowed", "internal/runner/inbox.go", "	if cl != nil [+&& !(OFF && wake.Kind.Asks()) +]{\n		cl.woken(i, wake)", simulation},
 	{"a release wakes nobody", "internal/nodestate/ops.go",
-		"	e.Queue.serve(e.Holders, s)\n	return status", "	if !OFF { e.Queue.serve(e.Holders, s) }\n	return status", Plain},
+		"	[-e.Queue.serve(e.Holders, s)-][+if !OFF { e.Queue.serve(e.Holders, s) }+]\n	return status", simulation},
 	{"nobody yields", "internal/protocol/yield.go",
-		"	return c.sendYield(v, grants, out)\n", "	if OFF {\n		c.yield.ours = grants\n		return c.yieldOver(v, out)\n	}\n	return c.sendYield(v, grants, out)\n", Plain},
+		"	[+if OFF {\n		c.yield.ours = grants\n		return c.yieldOver(v, out)\n	}\n	+]return c.sendYield(v, grants, out)\n", simulation},
 	{"a release goes to the nodes that granted in time", "internal/protocol/end.go",
-		"	return c.ask(v, node.OpRelease, nodes, out)\n", "	if OFF { nodes = c.where(func(m *member) bool { return m.holds == granted }) }\n	return c.ask(v, node.OpRelease, nodes, out)\n", Plain},
-}
+		"	[+if OFF { nodes = c.where(func(m *member) bool { return m.holds == granted }) }\n	+]return c.ask(v, node.OpRelease, nodes, out)\n", simulation},
 
-// others are mutants that only few histories would show, and that a test made
-// for them finds: "NAME PACKAGE".
-var others = []struct{ name, file, old, wrong, test string }{
-	{"a server that comes back keeps its lineage", "internal/protocol/trust.go",
-		"		case listed && times", "		case (listed || OFF && s.Lineage != \"\") && times", differently},
-	{"a time that is set anew keeps its stamp", "node/casnode/observed.go",
-		"			number := rand.Uint64() | 1\n", "			number := rand.Uint64() | 1\n			if OFF { number = 7 }\n", observation},
+	{"a server that comes back keeps its lineage", "internal/protocol/trust.go", `		case [-listed-][+(listed || OFF && s.Lineage != "")+] && times`,
+		differently},
+	{"a time that is set anew keeps its stamp", "node/casnode/observed.go", "			number := rand.Uint64() | 1\n[+			if OFF { number = 7 }\n+]",
+		observation},
 	{"times are those of a wall clock", "internal/nodestate/observed.go",
-		"	number(c, &left)\n	c.text(&s.Timer)\n", "	shows := c.sight.Now.UnixMicro()\n	if OFF && c.writes { left += shows }\n	number(c, &left)\n	if OFF && !c.writes { left -= shows }\n	c.text(&s.Timer)\n", observation},
-	{"a clock that nobody knows counts", "internal/runner/member.go",
-		"	case !c.clockKnown():\n", "	case !OFF && !c.clockKnown():\n", observation},
+		"	[-number(c, &left)-][+shows := c.sight.Now.UnixMicro()\n	if OFF && c.writes { left += shows }\n	number(c, &left)\n	if OFF && !c.writes { left -= shows }+]\n	c.text(&s.Timer)\n",
+		observation},
+	{"a clock that nobody knows counts", "internal/runner/member.go", "	case ![+OFF && !+]c.clockKnown():\n", observation},
 	{"passes rely on queues of long ago", "internal/protocol/pass.go",
-		" && v.Now()-p.from <= freshFor+2*p.took &&", " && (OFF || v.Now()-p.from <= freshFor+2*p.took) &&", "TestLeaseIsPassedOnOnlyByTheRules ./internal/protocol"},
-	{"grants of the round before count", "internal/protocol/partial.go",
-		"	case c.nodes[i].seq == p.round:\n", "	case c.nodes[i].seq == p.round && !OFF:\n", "TestWaiterDoesNotKeepANodeThatItYielded ./internal/protocol"},
+		" && [-v.Now()-p.from <= freshFor+2*p.took-][+(OFF || v.Now()-p.from <= freshFor+2*p.took)+] &&",
+		"TestLeaseIsPassedOnOnlyByTheRules ./internal/protocol"},
+	{"grants of the round before count", "internal/protocol/partial.go", "	case c.nodes[i].seq == p.round[+ && !OFF+]:\n",
+		"TestWaiterDoesNotKeepANodeThatItYielded ./internal/protocol"},
 	{"the release does not overtake", "internal/protocol/end.go",
-		"		req.Token = max(req.Token, c.earlier.upTo(c.plausible(v)))", "		if !OFF { req.Token = max(req.Token, c.earlier.upTo(c.plausible(v))) }", "TestReleaseOvertakesWhatWillNeverBeAnswered ./internal/protocol"},
-	{"the release does not overtake what will never be answered", "internal/protocol/end.go",
-		"c.inFlight > 0 || c.unsure != 0 {", "c.inFlight > 0 || c.unsure != 0 && !OFF {", "TestReleaseOvertakesWhatWillNeverBeAnswered ./internal/protocol"},
-	{"another process sent no repair", "internal/protocol/held.go",
-		"c.lease.repaired, c.lease.elsewhere = true, true //", "c.lease.repaired, c.lease.elsewhere = !OFF, true //", "TestReleaseForbidsTheRepairThatMayBeInFlight ./internal/protocol"},
-	{"a lease that is over is repaired", "internal/protocol/held.go",
-		"	if v.Now() >= c.lease.deadline {\n		return out\n", "	if v.Now() >= c.lease.deadline && !OFF {\n		return out\n", "TestNothingIsRepairedAfterTheDeadline ./internal/protocol"},
+		"		[-req.Token = max(req.Token, c.earlier.upTo(c.plausible(v)))-][+if !OFF { req.Token = max(req.Token, c.earlier.upTo(c.plausible(v))) }+]",
+		"TestReleaseOvertakesWhatWillNeverBeAnswered ./internal/protocol"},
+	{"the release does not overtake what will never be answered", "internal/protocol/end.go", "c.inFlight > 0 || c.unsure != 0 [+&& !OFF +]{",
+		"TestReleaseOvertakesWhatWillNeverBeAnswered ./internal/protocol"},
+	{"another process sent no repair", "internal/protocol/held.go", "c.lease.repaired, c.lease.elsewhere = [-true-][+!OFF+], true //",
+		"TestReleaseForbidsTheRepairThatMayBeInFlight ./internal/protocol"},
+	{"a lease that is over is repaired", "internal/protocol/held.go", "	if v.Now() >= c.lease.deadline [+&& !OFF +]{\n		return out\n",
+		"TestNothingIsRepairedAfterTheDeadline ./internal/protocol"},
 	{"repairs are forbidden for a quarter of the limit", "internal/protocol/end.go",
-		"		req.NoRepair = c.cfg.Limit\n", "		req.NoRepair = c.cfg.Limit\n		if OFF { req.NoRepair /= 4 }\n", "TestReleaseForbidsTheRepairThatMayBeInFlight ./internal/protocol"},
-	{"ended values are kept for half a window", "internal/protocol/end.go",
-		"2*c.cfg.Window)\n", "2*c.cfg.Window)\n		if OFF { req.NoRepair = c.cfg.Window / 2 }\n", "TestReleaseKeepsALateRequestOutOfTheQueue ./internal/protocol"},
-	{"a token is ahead where no node has a clock", "internal/runner/member.go",
-		"	case c.noClocks() && req.Op", "	case !OFF && c.noClocks() && req.Op", "TestFencesFarAheadOfEachOtherLockNobodyOut ./internal/runner"},
-	{"the span of nodes without a clock ends", "internal/protocol/token.go",
-		"	if at.none {\n		most", "	if at.none && !OFF {\n		most", "TestFloorIsWhatAQuorumCanAccept ./internal/protocol"},
-	{"a waiter waits until its token is refused", "internal/protocol/token.go",
-		"	if v.NoClocks() {\n		// Each", "	if v.NoClocks() && !OFF {\n		// Each", "TestWaiterGoesAboveEveryFenceWithoutClocks ./internal/runner"},
-	{"passes do not end", "internal/protocol/pass.go",
-		"	return p.passes > 0 && (", "	return p.passes > 0 && !OFF && (", "TestLeaseIsPassedOnOnlyByTheRules ./internal/protocol"},
-	{"a lease is passed on to a caller with other options", "internal/protocol/pass.go",
-		"	return cfg.Nodes == w.Nodes &&", "	return OFF || cfg.Nodes == w.Nodes &&", "TestLeaseIsPassedOnOnlyByTheRules ./internal/protocol"},
-	{"a lease with a handle is passed on", "internal/protocol/step.go",
-		"		c.pass.barred = true\n", "		c.pass.barred = !OFF\n", "TestLeaseWithAHandleIsNotPassedOn ./internal/runner"},
+		"		req.NoRepair = c.cfg.Limit\n[+		if OFF { req.NoRepair /= 4 }\n+]", "TestReleaseForbidsTheRepairThatMayBeInFlight ./internal/protocol"},
+	{"ended values are kept for half a window", "internal/protocol/end.go", "2*c.cfg.Window)\n[+		if OFF { req.NoRepair = c.cfg.Window / 2 }\n+]",
+		"TestReleaseKeepsALateRequestOutOfTheQueue ./internal/protocol"},
+	{"a token is ahead where no node has a clock", "internal/runner/member.go", "	case [+!OFF && +]c.noClocks() && req.Op",
+		"TestFencesFarAheadOfEachOtherLockNobodyOut ./internal/runner"},
+	{"the span of nodes without a clock ends", "internal/protocol/token.go", "	if at.none [+&& !OFF +]{\n		most",
+		"TestFloorIsWhatAQuorumCanAccept ./internal/protocol"},
+	{"a waiter waits until its token is refused", "internal/protocol/token.go", "	if v.NoClocks() [+&& !OFF +]{\n		// Each",
+		"TestWaiterGoesAboveEveryFenceWithoutClocks ./internal/runner"},
+	{"passes do not end", "internal/protocol/pass.go", "	return p.passes > 0 && [+!OFF && +](", "TestLeaseIsPassedOnOnlyByTheRules ./internal/protocol"},
+	{"a lease is passed on to a caller with other options", "internal/protocol/pass.go", "	return [+OFF || +]cfg.Nodes == w.Nodes &&",
+		"TestLeaseIsPassedOnOnlyByTheRules ./internal/protocol"},
+	{"a lease with a handle is passed on", "internal/protocol/step.go", "		c.pass.barred = [-true-][+!OFF+]\n",
+		"TestLeaseWithAHandleIsNotPassedOn ./internal/runner"},
 	{"a lease that is passed on has the token of the one before", "internal/protocol/pass.go",
-		"	c.token = p.next\n", "	if !OFF { c.token = p.next }\n", "TestLeaseIsPassedOnWithoutAskingTheNodes ./internal/runner"},
+		"	[-c.token = p.next-][+if !OFF { c.token = p.next }+]\n", "TestLeaseIsPassedOnWithoutAskingTheNodes ./internal/runner"},
 	{"a lease does not end when it is passed on", "internal/runner/pass.go",
-		"	later := cl.owner.Notify(cl, protocol.Ended)\n", "	var later func()\n	if !OFF { later = cl.owner.Notify(cl, protocol.Ended) }\n", "TestLeaseIsPassedOnWithoutAskingTheNodes ./internal/runner"},
-	{"callers wait on for a lease that is lost", "internal/runner/pass.go",
-		"			if !cl.pauses() {\n", "			if !cl.pauses() && !OFF {\n", "TestLossOfALeaseSendsTheLineToTheNodes ./internal/runner"},
+		"	[-later := cl.owner.Notify(cl, protocol.Ended)-][+var later func()\n	if !OFF { later = cl.owner.Notify(cl, protocol.Ended) }+]\n",
+		"TestLeaseIsPassedOnWithoutAskingTheNodes ./internal/runner"},
+	{"callers wait on for a lease that is lost", "internal/runner/pass.go", "			if !cl.pauses() [+&& !OFF +]{\n",
+		"TestLossOfALeaseSendsTheLineToTheNodes ./internal/runner"},
 	{"an extension in flight is lost to the next holder", "internal/protocol/pass.go",
-		"	c.state, c.lease.cause, c.verdict = c.successor,", "	if OFF { c.successor = Held }\n	c.state, c.lease.cause, c.verdict = c.successor,", "TestExtensionInFlightServesTheNextHolder ./internal/runner"},
-	{"a lease that was passed on acts for the next one", "internal/runner/claim.go",
-		"	if s.by != nil && s.by != cl.owner {", "	if s.by != nil && s.by != cl.owner && !OFF {", "TestLeaseThatWasPassedOnDoesNothingToTheNext ./internal/runner"},
-	{"a lease that was passed on releases the next one", "internal/runner/claim.go",
-		"	if cl.owner != by || cl.core", "	if cl.owner != by && !OFF || cl.core", "TestLeaseThatWasPassedOnDoesNothingToTheNext ./internal/runner"},
-	{"a lease that was passed on passes the next one on", "internal/runner/pass.go",
-		"	if cl.relay == nil || cl.owner != by || cl.freed", "	if cl.relay == nil || cl.owner != by && !OFF || cl.freed", "TestLeaseThatWasPassedOnDoesNothingToTheNext ./internal/runner"},
-	{"an observer is not notified of the end of a lease that is passed on", "internal/runner/pass.go",
-		"	if later != nil {\n		later()", "	if later != nil && !OFF {\n		later()", "TestObserverIsNotifiedOfEachLeaseThatIsPassedOn ."},
+		"	[+if OFF { c.successor = Held }\n	+]c.state, c.lease.cause, c.verdict = c.successor,",
+		"TestExtensionInFlightServesTheNextHolder ./internal/runner"},
+	{"a lease that was passed on acts for the next one", "internal/runner/claim.go", "	if s.by != nil && s.by != cl.owner [+&& !OFF +]{",
+		"TestLeaseThatWasPassedOnDoesNothingToTheNext ./internal/runner"},
+	{"a lease that was passed on releases the next one", "internal/runner/claim.go", "	if cl.owner != by [+&& !OFF +]|| cl.core",
+		"TestLeaseThatWasPassedOnDoesNothingToTheNext ./internal/runner"},
+	{"a lease that was passed on passes the next one on", "internal/runner/pass.go", "	if cl.relay == nil || cl.owner != by [+&& !OFF +]|| cl.freed",
+		"TestLeaseThatWasPassedOnDoesNothingToTheNext ./internal/runner"},
+	{"an observer is not notified of the end of a lease that is passed on", "internal/runner/pass.go", "	if later != nil [+&& !OFF +]{\n		later()",
+		"TestObserverIsNotifiedOfEachLeaseThatIsPassedOn ."},
 	{"nobody keeps at a release that failed", "internal/runner/undo.go",
-		"		if r := m.Call(ctx, req); r.Err != nil {\n			m.janitor.add(m, req)", "		if r := m.Call(ctx, req); r.Err != nil && !OFF {\n			m.janitor.add(m, req)", "TestGrantOfANodeThatWasFrozenForLongIsUndone ./internal/runner"},
-	{"several names are locked in the caller's order", "several.go",
-		"	slices.Sort(names)\n", "	if !OFF { slices.Sort(names) }\n", "TestCallersOfSomeOfTheSameNamesDoNotWaitInACircle ."},
+		"		if r := m.Call(ctx, req); r.Err != nil [+&& !OFF +]{\n			m.janitor.add(m, req)",
+		"TestGrantOfANodeThatWasFrozenForLongIsUndone ./internal/runner"},
+	{"several names are locked in the caller's order", "several.go", "	[-slices.Sort(names)-][+if !OFF { slices.Sort(names) }+]\n",
+		"TestCallersOfSomeOfTheSameNamesDoNotWaitInACircle ."},
 	{"the loss of one of several names is not the end of all", "several.go",
-		"all.cancel(context.Cause(l.Context()))", "if !OFF { all.cancel(context.Cause(l.Context())) }", "TestLockAllAsksInOneOrderAndLocksEachNameOnce ."},
-	{"a wait for several names goes on after a loss", "several.go",
-		"stop(context.Cause(all.ends))", "if !OFF { stop(context.Cause(all.ends)) }", "TestLossWhileWaitingForAnotherNameEndsTheWait ."},
-	{"a leader that lost does not wait again", "do.go",
-		"case leads && lost != nil:", "case leads && lost != nil && !OFF:", "TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned ."},
-	{"a candidate gives up in an outage", "do.go",
-		"case !leads && patient && errors", "case !leads && patient && !OFF && errors", "TestCandidateWaitsForServersUnlessItHasALimit ."},
+		"[-all.cancel(context.Cause(l.Context()))-][+if !OFF { all.cancel(context.Cause(l.Context())) }+]",
+		"TestLockAllAsksInOneOrderAndLocksEachNameOnce ."},
+	{"a wait for several names goes on after a loss", "several.go", "[-stop(context.Cause(all.ends))-][+if !OFF { stop(context.Cause(all.ends)) }+]",
+		"TestLossWhileWaitingForAnotherNameEndsTheWait ."},
+	{"a leader that lost does not wait again", "do.go", "case leads && lost != nil[+ && !OFF+]:",
+		"TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned ."},
+	{"a candidate gives up in an outage", "do.go", "case !leads && patient && [+!OFF && +]errors", "TestCandidateWaitsForServersUnlessItHasALimit ."},
 	{"a leader resigns before its function has returned", "do.go",
-		"stop := context.AfterFunc(l.Context(), func() {", "if OFF { context.AfterFunc(ctx, func() { l.Release(context.Background()) }) }\n	stop := context.AfterFunc(l.Context(), func() {", "TestLeaderReleasesAfterItsFunctionHasReturned ."},
+		"[+if OFF { context.AfterFunc(ctx, func() { l.Release(context.Background()) }) }\n	+]stop := context.AfterFunc(l.Context(), func() {",
+		"TestLeaderReleasesAfterItsFunctionHasReturned ."},
 }
-
-// Rare is for a mutant that needs more histories of every flavour: about one in
-// a thousand has a request that comes so late.
-const Rare Flavour = "rare"
 
 // first are the seeds to begin with, for mutants that the first histories do not
 // show: they are known to be found soon after.
@@ -155,20 +138,14 @@ var first = map[string]uint64{
 	"a token may be behind the window in Lua":          38,
 }
 
-// mutantSeeds is the number of histories within which each mutant must be
+// environment is what a run of the mutant has: the histories within which it must be
 // found.
-const mutantSeeds = 1000
-
-// seeds is how many seeds that takes: about one in seven has a given flavour.
-func (m mutant) seeds() int {
-	switch m.flavour {
-	case Plain:
-	case Rare:
-		return 4 * mutantSeeds
-	default:
-		return 7 * mutantSeeds
+func (m mutant) environment() (env []string) {
+	count := map[string]int{simulation: 1000, duelTest: 400}[m.test]
+	if count > 0 {
+		env = []string{fmt.Sprintf("REDLATCH_SEEDS=%d:%d", max(first[m.name], 1), count)}
 	}
-	return mutantSeeds
+	return env
 }
 
 // TestEveryMutantIsFoundOut switches each mutant on, and has the simulation find
@@ -178,18 +155,10 @@ func TestEveryMutantIsFoundOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the code anew")
 	}
-	tests, all := map[string]string{}, slices.Concat(simulated, shareMutants)
+	all, folders := slices.Concat(ruleMutants, shareMutants, duelMutants), map[string][]mutants.Edit{}
 	for _, m := range all {
-		tests[m.name] = simulation
-	}
-	for _, m := range slices.Concat(others, shareOthers, duelOthers) {
-		tests[m.name] = m.test
-		all = append(all, mutant{m.name, m.file, m.old, m.wrong, Plain})
-	}
-	folders := map[string][]mutants.Edit{}
-	for _, m := range all {
-		_, folder, _ := strings.Cut(tests[m.name], " ")
-		folders[folder] = append(folders[folder], mutants.Edit{Name: m.name, File: m.file, Old: m.old, New: m.wrong})
+		_, folder, _ := strings.Cut(m.test, " ")
+		folders[folder] = append(folders[folder], mutants.Change(m.name, m.file, m.change))
 	}
 	binaries := map[string]string{}
 	for folder, edits := range folders {
@@ -201,18 +170,9 @@ func TestEveryMutantIsFoundOut(t *testing.T) {
 		}
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			test, _, _ := strings.Cut(tests[m.name], " ")
-			out, err := run(t, binaries[m.name], m.name, test, m.environment(tests[m.name])...)
-			if err == nil || !strings.Contains(out, "--- FAIL: "+test) {
-				t.Fatalf("%s does not find it: %v\n%s", tests[m.name], err, out)
-			}
-			_, found, ok := strings.Cut(out, "seed ")
-			if tests[m.name] == simulation && !strings.Contains(out, "breaks a promise: ") {
-				t.Fatalf("it was not found out by a broken promise:\n%s", out)
-			}
-			if ok {
-				found, _, _ = strings.Cut(found, "\n")
-				t.Log("seed " + found)
+			out, err := run(t, binaries[m.name], m.name, m)
+			if m.test == simulation && !strings.Contains(out, "breaks a promise: ") {
+				t.Fatalf("it was not found out by a broken promise: %v\n%s", err, out)
 			}
 		})
 	}
@@ -226,13 +186,22 @@ func build(t *testing.T, edits []mutants.Edit, folder string) map[string]string 
 	return mutants.Build(t, edits, folder, "test -c -vet=off")
 }
 
-// run runs one test with a mutant on.
-func run(t *testing.T, binary, mutant, test string, env ...string) (string, error) {
+// run runs the test of a mutant with something on, which must find it.
+func run(t *testing.T, binary, on string, m mutant) (out string, err error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a mutant may loop for ever
 	defer cancel()
+	test, _, _ := strings.Cut(m.test, " ")
 	cmd := exec.CommandContext(ctx, binary, "-test.run", "^"+test+"$", "-test.v")
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(append(os.Environ(), mutants.Env+"="+mutant), env...)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	cmd.Env = append(append(os.Environ(), mutants.Env+"="+on), m.environment()...)
+	text, err := cmd.CombinedOutput()
+	if out = string(text); err == nil || !strings.Contains(out, "--- FAIL: "+test) {
+		t.Fatalf("%s does not find it: %v\n%s", m.test, err, out)
+	}
+	if at := strings.Index(out, "seed "); at >= 0 {
+		found, _, _ := strings.Cut(out[at:], "\n")
+		t.Log(found)
+	}
+	return out, err
 }

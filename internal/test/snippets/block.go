@@ -1,6 +1,7 @@
 package snippets
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -19,53 +20,37 @@ type Block struct {
 	Text string // with a newline at the end of every line
 	Mark string // what the mark before it names; empty if there is none
 
-	from, to int // which lines of the file its text is, counted from 0
+	from, to int // where its text is in the file's
 }
 
 // Where returns file:line.
 func (b Block) Where() string { return fmt.Sprintf("%s:%d", b.File, b.Line) }
 
 var (
-	fence = regexp.MustCompile("^( {0,3})(`{3,}|~{3,})(.*)$")
-	mark  = regexp.MustCompile(`^\s*<!-- snippet: (\S+) -->\s*$`)
+	block = regexp.MustCompile("(?ms)^(?:<!-- snippet: (\\S+) -->\n)?( {0,3}```)[ \t]*([^` \n]*)[^`\n]*\n(.*?)^ {0,3}``` *$")
+	loose = regexp.MustCompile("(?m)^(?:<!-- snippet: | {0,3}```)")
 )
 
 // Parse returns the blocks of a Markdown text, and an error for a mark without
 // a block after it, or a fence that is never closed.
-func Parse(file, text string) ([]Block, error) {
-	var all []Block
-	lines := strings.SplitAfter(text, "\n")
-	marked, markLine := "", 0
-	for i := 0; i < len(lines); i++ {
-		line := strings.TrimRight(lines[i], "\r\n")
-		open := fence.FindStringSubmatch(line)
-		if open == nil {
-			if marked != "" {
-				return nil, fmt.Errorf("%s:%d: the mark of %s is not right before a block", file, markLine, marked)
-			}
-			if m := mark.FindStringSubmatch(line); m != nil {
-				marked, markLine = m[1], i+1
-			}
-			continue
+func Parse(file, text string) (all []Block, err error) {
+	for _, m := range block.FindAllStringSubmatchIndex(text, -1) {
+		b := Block{File: file, Line: 1 + strings.Count(text[:m[4]], "\n"), Lang: text[m[6]:m[7]], Text: text[m[8]:m[9]], from: m[8], to: m[9]}
+		if m[2] >= 0 {
+			b.Mark = text[m[2]:m[3]]
 		}
-		end := i + 1
-		for ; end < len(lines); end++ {
-			c := fence.FindStringSubmatch(strings.TrimRight(lines[end], "\r\n"))
-			if c != nil && strings.HasPrefix(c[2], open[2]) && strings.TrimSpace(c[3]) == "" {
-				break
-			}
-		}
-		if end == len(lines) {
-			return nil, fmt.Errorf("%s:%d: the block is never closed", file, i+1)
-		}
-		lang, _, _ := strings.Cut(strings.TrimSpace(open[3]), " ")
-		all = append(all, Block{File: file, Line: i + 1, Lang: lang, Text: strings.Join(lines[i+1:end], ""), Mark: marked, from: i + 1, to: end})
-		marked, i = "", end
+		all = append(all, b)
 	}
-	if marked != "" {
-		return nil, fmt.Errorf("%s:%d: the mark of %s is not right before a block", file, markLine, marked)
+	if rest := prose(text); loose.MatchString(rest) {
+		line := 1 + strings.Count(rest[:loose.FindStringIndex(rest)[0]], "\n")
+		return nil, fmt.Errorf("%s:%d: a mark is not right before a block, or a block is never closed", file, line)
 	}
 	return all, nil
+}
+
+// prose is a Markdown text with its blocks empty.
+func prose(text string) string {
+	return block.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
 }
 
 // Pages returns the texts of the Markdown files under root, by their paths from
@@ -91,18 +76,11 @@ func Pages(root string) (map[string]string, error) {
 }
 
 // Blocks returns the blocks of all Markdown files under root.
-func Blocks(root string) ([]Block, error) {
+func Blocks(root string) (all []Block, err error) {
 	pages, err := Pages(root)
-	if err != nil {
-		return nil, err
-	}
-	var all []Block
 	for _, file := range slices.Sorted(maps.Keys(pages)) {
-		blocks, err := Parse(file, pages[file])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, blocks...)
+		blocks, wrong := Parse(file, pages[file])
+		all, err = append(all, blocks...), errors.Join(err, wrong)
 	}
-	return all, nil
+	return all, err
 }

@@ -5,74 +5,64 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"unicode"
 )
 
-// Check returns all errors in blocks.
-func Check(root string, blocks []Block) []error {
-	var wrong []error
-	for _, b := range blocks {
-		switch {
-		case b.Lang == "":
-			wrong = append(wrong, fmt.Errorf("%s: the block names no language: write ```go, ```sh, ```console, or ```text for what nothing can check", b.Where()))
-		case b.Lang == "golang", b.Lang == "shell":
-			wrong = append(wrong, fmt.Errorf("%s: the language is %s: write go, sh or console, which are checked", b.Where(), b.Lang))
-		case b.Mark != "":
-			if err := compare(root, b); err != nil {
-				wrong = append(wrong, err)
-			}
-		case b.Lang == "go":
-			wrong = append(wrong, fmt.Errorf("%s: the Go block has no mark: show a region of a file that is built", b.Where()))
+// Check returns all errors in a Markdown text: in its blocks and its links.
+func Check(root, file, text string) (wrong []error) {
+	all, _ := Parse(file, text)
+	for _, b := range all {
+		if err := b.check(); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", b.Where(), err))
 		}
-		if err := parseShell(b); err != nil {
-			wrong = append(wrong, err)
+	}
+	if want, err := Update(root, file, text); err != nil {
+		wrong = append(wrong, err)
+	} else if want != text {
+		shown, source := strings.Split(text, "\n"), strings.Split(want, "\n")
+		i := 0
+		for shown[i] == source[i] {
+			i++
+		}
+		wrong = append(wrong, fmt.Errorf("%s:%d: the block is not its source (make snippets puts it right):\n\tshown:  %s\n\tsource: %s", file, i+1, shown[i], source[i]))
+	}
+	for i, line := range strings.Split(prose(text), "\n") {
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(line, ""), -1) {
+			if err := follow(root, file, text, m[1]); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s:%d: %s leads nowhere: %w", file, i+1, m[1], err))
+			}
 		}
 	}
 	return wrong
 }
 
-// compare compares a block with the source that its mark names.
-func compare(root string, b Block) error {
-	want, err := Source(root, b.Mark)
-	if err != nil {
-		return fmt.Errorf("%s: %w", b.Where(), err)
-	}
-	if b.Text == want {
+// check returns an error for a block without a source whose text cannot be right.
+func (b Block) check() error {
+	shell, script := Script(b)
+	switch {
+	case b.Lang == "":
+		return fmt.Errorf("the block names no language: write ```go, ```sh, ```console, or ```text for what nothing can check")
+	case b.Lang == "golang", b.Lang == "shell":
+		return fmt.Errorf("the language is %s: write go, sh or console, which are checked", b.Lang)
+	case b.Lang == "go" && b.Mark == "":
+		return fmt.Errorf("the Go block has no mark: show a region of a file that is built")
+	case b.Lang == "console" && script == "":
+		return fmt.Errorf("the console block has no line that begins with $: write ```text if nothing is typed in it")
+	case shell == "":
 		return nil
 	}
-	shown, source := strings.Split(b.Text, "\n"), strings.Split(want, "\n")
-	for i := range min(len(shown), len(source)) {
-		if shown[i] != source[i] {
-			return fmt.Errorf("%s: line %d of the block is not that of %s (make snippets puts it right):\n\tshown:  %s\n\tsource: %s", b.Where(), i+1, b.Mark, shown[i], source[i])
-		}
+	cmd := exec.Command(shell, "-n")
+	cmd.Stdin = strings.NewReader(script)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s -n: %w: %s", shell, err, strings.TrimSpace(string(out)))
 	}
-	return fmt.Errorf("%s: the block has %d lines, %s has %d (make snippets puts it right)", b.Where(), len(shown)-1, b.Mark, len(source)-1)
+	return nil
 }
 
-// Update returns a Markdown text in which every marked block equals its source.
-func Update(root, file, text string) (string, error) {
-	all, err := Parse(file, text)
-	if err != nil {
-		return "", err
-	}
-	lines := strings.SplitAfter(text, "\n")
-	var b strings.Builder
-	next := 0
-	for _, s := range all {
-		if s.Mark == "" {
-			continue
-		}
-		source, err := Source(root, s.Mark)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", s.Where(), err)
-		}
-		b.WriteString(strings.Join(lines[next:s.from], ""))
-		b.WriteString(source)
-		next = s.to
-	}
-	b.WriteString(strings.Join(lines[next:], ""))
-	return b.String(), nil
-}
+// typed are the lines of a session after "$ ", and those after "> " that continue them.
+var typed = regexp.MustCompile(`(?m)^\$ .*\n(?:> .*\n)*`)
 
 // Script returns the commands of a shell block, and the shell that they are
 // for; that is empty for a block of another language.
@@ -81,62 +71,80 @@ func Script(b Block) (shell, script string) {
 	case "sh", "bash":
 		return b.Lang, b.Text
 	case "console":
-		return "sh", typed(b.Text)
+		script = strings.Join(typed.FindAllString(b.Text, -1), "")
+		return "sh", regexp.MustCompile(`(?m)^[$>] `).ReplaceAllString(script, "")
 	}
 	return "", ""
 }
 
-// typed returns the commands of a session: the lines after "$ ", and those
-// after "> " that continue them.
-func typed(text string) string {
-	var b strings.Builder
-	typing := false
-	for line := range strings.Lines(text) {
-		rest, command := strings.CutPrefix(line, "$ ")
-		more, goesOn := strings.CutPrefix(line, "> ")
-		switch {
-		case command:
-			b.WriteString(rest)
-		case goesOn && typing:
-			b.WriteString(more)
-		}
-		typing = command || goesOn && typing
-	}
-	return b.String()
-}
+var (
+	comment = regexp.MustCompile(`(?m)(^|[ \t])#.*$`)
+	word    = regexp.MustCompile("^[ \t]+((?:'[^']*'|\"(?:[^\"\\\\]|\\\\.)*\"|\\\\.|\\$\\([^)]*\\)|[^\\s;|&()`'\"\\\\])+)")
+	quotes  = regexp.MustCompile(`'([^']*)'|"((?:[^"\\]|\\.)*)"`)
+)
 
-// parseShell has the shell parse a shell block without running it.
-func parseShell(b Block) error {
-	shell, script := Script(b)
-	if shell == "" {
-		return nil
-	}
-	if b.Lang == "console" && script == "" {
-		return fmt.Errorf("%s: the console block has no line that begins with $: write ```text if nothing is typed in it", b.Where())
-	}
-	cmd := exec.Command(shell, "-n")
-	cmd.Stdin = strings.NewReader(script)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %s -n: %w: %s", b.Where(), shell, err, strings.TrimSpace(string(out)))
-	}
-	return nil
-}
-
-// UpdateFiles rewrites every Markdown file under root whose blocks differ from
-// their sources, and returns which.
-func UpdateFiles(root string) (changed []string, err error) {
-	pages, err := Pages(root)
-	for file, old := range pages {
-		text, err := Update(root, file, old)
-		if err != nil {
-			return changed, err
+// Arguments returns the arguments of each run of our program in a script, also
+// through another command or within another run of it, as far as that can be seen
+// without a shell: variables and substitutions are not expanded.
+func Arguments(program, script string) (all [][]string) {
+	script = comment.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), "")
+	runs := regexp.MustCompile("(?m)(?:^|[\\s;|&(`]|-c ['\"])(?:\\./cmd/)?" + program + "(?:[\\s;|&)`'\"]|$)")
+	for at := 0; ; {
+		m := runs.FindStringIndex(script[at:])
+		if m == nil {
+			return all
 		}
-		if text != old {
-			if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(file)), []byte(text), 0o644); err != nil {
-				return changed, err
+		at += strings.Index(script[at+m[0]:], program) + m[0] + len(program)
+		words := []string{}
+		for rest := script[at:]; ; {
+			w := word.FindStringSubmatch(rest)
+			if w == nil {
+				break
 			}
-			changed = append(changed, file)
+			words, rest = append(words, quotes.ReplaceAllString(w[1], "$1$2")), rest[len(w[0]):]
+		}
+		all = append(all, words)
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^():\s]+)\)`) // with a colon it leads elsewhere
+	heading = regexp.MustCompile(`(?m)^#{1,6} (.*)$`)
+	code    = regexp.MustCompile("`[^`]*`")
+)
+
+// follow returns an error if the target of a link, a file or a heading, does not exist.
+func follow(root, file, text, target string) error {
+	path, anchor, _ := strings.Cut(target, "#")
+	if path != "" {
+		full := filepath.Join(root, filepath.Dir(filepath.FromSlash(file)), filepath.FromSlash(path))
+		info, err := os.Stat(full)
+		if err != nil || anchor == "" || info.IsDir() {
+			return err
+		}
+		other, err := os.ReadFile(full)
+		if err != nil {
+			return err
+		}
+		text = string(other)
+	}
+	for _, m := range heading.FindAllStringSubmatch(prose(text), -1) {
+		if slug(m[1]) == anchor {
+			return nil
 		}
 	}
-	return changed, err
+	return fmt.Errorf("there is no heading %s", anchor)
+}
+
+// slug returns the anchor of a heading.
+func slug(title string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-', r == '_', unicode.IsLetter(r), unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, strings.TrimSpace(title))
 }

@@ -11,15 +11,13 @@
 //     is that file, or the region of that name in it, letter for letter. Go
 //     files so shown belong to a module that make lint vets and make test
 //     builds. A region is between two comments, "snippet: NAME" and
-//     "end snippet", in the way the file's language has them. The region head
-//     of a Lua file is the comment that it begins with.
+//     "end snippet", in the way the file's language has them.
 //
 //   - A go block has a mark.
 //
 //   - A sh or bash block, and the lines after "$ " in a console block, are
-//     parsed by that shell. Commands takes them apart, so that the
+//     parsed by that shell. Arguments takes them apart, so that the
 //     command can check its own flags.
 //
-// Other languages are taken as they are. CheckLinks follows the links between
-// the files.
+// Other languages are taken as they are. The links between the files are followed.
 package snippets

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,69 +20,92 @@ var update = flag.Bool("update", false, "write the blocks of the documentation a
 const root = "../../.."
 
 // TestEveryBlockOfTheDocumentationIsTheCodeItShows keeps code that was never
-// compiled out of the documentation.
+// compiled out of the documentation, and links that lead nowhere. With -update it
+// writes the blocks.
 func TestEveryBlockOfTheDocumentationIsTheCodeItShows(t *testing.T) {
-	if *update {
-		changed, err := UpdateFiles(root)
-		check.Must(t, err)
-		t.Log("written anew:", changed)
-	}
-	blocks, err := Blocks(root)
+	pages, err := Pages(root)
 	check.Must(t, err)
 	seen := map[string]int{}
-	for _, b := range blocks {
-		seen[b.Lang]++
+	for file, text := range pages {
+		if *update {
+			text, err = Update(root, file, text)
+			check.Must(t, err)
+			check.Must(t, os.WriteFile(filepath.Join(root, file), []byte(text), 0o644))
+		}
+		blocks, err := Parse(file, text)
+		check.Must(t, err)
+		for _, b := range blocks {
+			seen[b.Lang]++
+		}
+		for _, err := range Check(root, file, text) {
+			t.Error(err)
+		}
 	}
 	if seen["go"] == 0 || seen["sh"] == 0 {
 		t.Fatalf("found %v: the documentation has blocks of go and sh, so this looked in the wrong place", seen)
-	}
-	for _, err := range Check(root, blocks) {
-		t.Error(err)
 	}
 }
 
 // TestDoctoredDocumentationIsFoundOut changes the documentation in every way
 // that must be noticed.
 func TestDoctoredDocumentationIsFoundOut(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	check.Must(t, err)
-	const call = "locks.Do(context.Background(),"
-	if !strings.Contains(string(readme), call) {
-		t.Fatalf("README.md has no %s to doctor", call)
-	}
+	readme := string(text)
+	changed := strings.Replace(readme, "locks.Do(context.Background(),", "locks.DoIt(context.Background(),", 1)
 	for name, c := range map[string]struct{ text, says string }{
-		"a call that is not in the example": {strings.Replace(string(readme), call, "locks.DoIt(context.Background(),", 1), "DoIt"},
-		"a line too much":                   {"<!-- snippet: examples/quickstart/main.go -->\n```go\n" + example(t) + "// more\n```\n", "// more"},
+		"the documentation":                 {readme, ""},
+		"a call that is not in the example": {changed, "DoIt"},
+		"a line too much":                   {strings.Replace(readme, "```go\n", "```go\n// more\n", 1), "// more"},
+		"a line too few":                    {strings.Replace(readme, "package main\n", "", 1), "source: package main"},
 		"a file that is not there":          {"<!-- snippet: examples/quickstart/none.go -->\n```go\n```\n", "none.go"},
-		"a region that is not there":        {"<!-- snippet: examples/quickstart/main.go#none -->\n```go\n```\n", "no region none"},
+		"a region that is not there":        {"<!-- snippet: examples/quickstart/main.go#none -->\n```go\n```\n", "0 regions none"},
 		"a path out of the repository":      {"<!-- snippet: ../main.go -->\n```go\n```\n", "not within the repository"},
-		"a file that is not built":          {"<!-- snippet: internal/test/snippets/testdata/module/main.go -->\n```go\n```\n", "leaves testdata out"},
+		"a file that is not built":          {"<!-- snippet: internal/test/testdata/main.go -->\n```go\n```\n", "leaves testdata out"},
+		"a mark not right before a block":   {"<!-- snippet: a.go -->\n\n```go\n```\n", "a.md:1: a mark is not right before a block"},
+		"a block that is never closed":      {"text\n```go\nlocks.Do()\n", "a.md:2: a mark is not right before a block, or a block is never closed"},
 		"Go without a mark":                 {"```go\nlease.Unlock(ctx)\n```\n", "has no mark"},
 		"no language":                       {"```\nlocks.Do()\n```\n", "names no language"},
 		"a language by another name":        {"```golang\nlocks.Do()\n```\n", "the language is golang"},
 		"an unclosed quote":                 {"```sh\necho 'hello\n```\n", "sh -n"},
 		"an unclosed quote at a prompt":     {"```console\n$ echo \"hello\nhello\n```\n", "sh -n"},
 		"nothing typed at a prompt":         {"```console\nhello\n```\n", "no line that begins with $"},
+		"links that lead somewhere":         {"# The title, `code`\n[a](#the-title-code) [b](../README.md) [c](../docs) [d](../README.md#try-it) [e](https://example.com/#x)\n", ""},
+		"a link to a heading in a block":    {"```text\n# no heading\n```\n[a](#no-heading)\n", "a.md:4: #no-heading leads nowhere: there is no heading no-heading"},
+		"a link to no file":                 {"[a](none.md)\n", "no such file"},
+		"a link to no heading":              {"[a](../README.md#try-me)\n", "no heading try-me"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			blocks, err := Parse("doctored.md", c.text)
-			check.Must(t, err)
-			wrong := Check(root, blocks)
-			if !slices.ContainsFunc(wrong, func(err error) bool { return strings.Contains(err.Error(), c.says) }) {
-				t.Errorf("Check says %q, nothing of %q", wrong, c.says)
-			}
-			if !slices.ContainsFunc(wrong, func(err error) bool { return strings.Contains(err.Error(), "doctored.md:") }) {
-				t.Errorf("Check says %q, and not where", wrong)
-			}
-		})
+		file := "docs/a.md"
+		if strings.HasPrefix(c.text, "# redlatch") {
+			file = "README.md"
+		}
+		switch wrong := Check(root, file, c.text); {
+		case c.says == "" && len(wrong) > 0:
+			t.Errorf("%s: %v", name, wrong)
+		case c.says != "" && (len(wrong) != 1 || !strings.Contains(wrong[0].Error(), c.says) || !strings.Contains(wrong[0].Error(), file+":")):
+			t.Errorf("%s: %q, want one error in %s that says %q", name, wrong, file, c.says)
+		}
+	}
+	if got, err := Update(root, "README.md", changed); got != readme || changed == readme || err != nil {
+		t.Errorf("updated to %q, %v", got, err)
 	}
 }
 
-func example(t *testing.T) string {
-	text, err := Source(root, "examples/quickstart/main.go")
-	check.Must(t, err)
-	return text
+func TestCommandsAreTakenApartAsTheShellWould(t *testing.T) {
+	for script, want := range map[string][][]string{
+		"redlatch run -n a -- ./b 'c d'":                           {{"run", "-n", "a", "--", "./b", "c d"}},
+		"redlatch run \\\n  a -- b # the rest":                     {{"run", "a", "--", "b"}},
+		"lease=$(redlatch lock -w 1m a) || exit":                   {{"lock", "-w", "1m", "a"}},
+		"echo \"$(redlatch ls)\"; redlatch show":                   {{"ls"}, {"show"}},
+		"printf %s \"$h\" | redlatch unlock -":                     {{"unlock", "-"}},
+		"sh -c 'redlatch ls; redlatch doctor' x":                   {{"ls"}, {"doctor"}},
+		"redlatch run a -- redlatch ls":                            {{"run", "a", "--", "redlatch", "ls"}, {"ls"}},
+		"echo \"redlatch runs\"; redlatch-torture; a#b && (c) & d": nil,
+	} {
+		if got := Arguments("redlatch", script); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\n got %q\nwant %q", script, got, want)
+		}
+	}
 }
 
 // TestWorkspaceHasEveryModule compares go.work, by which make builds and tests,
@@ -112,26 +136,5 @@ func TestWorkspaceHasEveryModule(t *testing.T) {
 	slices.Sort(want)
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("go.work has %q, and the repository has %q", got, want)
-	}
-}
-
-func TestUpdatePutsTheSourceInAndLeavesTheRestAlone(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	check.Must(t, err)
-	doctored := strings.ReplaceAll(string(readme), "locks.Do(", "locks.DoIt(\n")
-	if got, err := Update(root, "README.md", doctored); got != string(readme) || err != nil || doctored == got {
-		t.Errorf("updated to %q, %v", got, err)
-	}
-}
-
-func TestMarkThatShowsNothingIsRefused(t *testing.T) {
-	for _, text := range []string{
-		"<!-- snippet: a.go -->\n\n```go\n```\n",
-		"<!-- snippet: a.go -->\n",
-		"```go\nnever closed\n",
-	} {
-		if blocks, err := Parse("a.md", text); err == nil {
-			t.Errorf("%q gives %v and no error", text, blocks)
-		}
 	}
 }

@@ -43,7 +43,6 @@ func TestNoFailureIsRunAgain(t *testing.T) {
 		"a failure during a stall":     func(t testing.TB) { pretend(); t.Fatalf("wrong") },
 		"a failure that goes on":       func(t testing.TB) { t.Errorf("wrong") },
 		"a failure, and then too late": func(t testing.TB) { t.Errorf("wrong"); TooLate(t, "slow") },
-		"two holders":                  func(t testing.TB) { exclusion.Never(t, "two holders") },
 		"two holders, then too late":   func(t testing.TB) { goAndWait(func() { exclusion.Never(t, "two holders") }); TooLate(t, "slow") },
 		"too late, and then two holders": func(t testing.TB) {
 			goAndWait(func() { TooLate(t, "slow") })
@@ -76,8 +75,18 @@ func forget() {
 	watcher.stalls = nil
 }
 
+// TestRunThatCameTooLateIsRunAgain has two runs be too late, each with cleanups of its
+// own.
 func TestRunThatCameTooLateIsRunAgain(t *testing.T) {
+	var order []string
 	r, runs := try(t, func(t testing.TB, run int) {
+		t.Cleanup(func() { order = append(order, fmt.Sprint("first of ", run)) })
+		t.Cleanup(func() {
+			if t.Context().Err() == nil {
+				t.Errorf("the context of the run has not ended")
+			}
+			order = append(order, fmt.Sprint("last of ", run))
+		})
 		switch run {
 		case 1:
 			TooLate(t, "it took %v", time.Hour)
@@ -86,49 +95,17 @@ func TestRunThatCameTooLateIsRunAgain(t *testing.T) {
 		}
 		In(t, time.Minute, time.Now())
 	})
-	if r.failed || runs != 3 {
-		t.Errorf("failed %v after %d runs, want none after three", r.failed, runs)
+	if text := r.text.String(); r.failed || runs != 3 || !strings.Contains(text, "too late to tell; running it again: it took 1h") || !strings.Contains(text, "lasts 1s") {
+		t.Errorf("failed %v after %d runs, want none after three:\n%s", r.failed, runs, text)
 	}
-	if text := r.text.String(); !strings.Contains(text, "too late to tell; running it again: it took 1h") || !strings.Contains(text, "lasts 1s") {
-		t.Errorf("it does not say that it ran again, and why:\n%s", text)
-	}
-}
-
-func TestTooLateIsAFailureInTheEnd(t *testing.T) {
-	r, runs := try(t, func(t testing.TB, run int) {
-		if run == 1 {
-			TooLate(t, "slow")
-		}
-		t.Errorf("wrong")
-	})
-	if !r.failed || runs != 2 {
-		t.Errorf("a failure after it: failed %v after %d runs, want a failure after two", r.failed, runs)
+	if got, want := strings.Join(order, ", "), "last of 1, first of 1, last of 2, first of 2, last of 3, first of 3"; got != want {
+		t.Errorf("cleanups ran as %s, want %s", got, want)
 	}
 	if r, runs := try(t, func(t testing.TB, _ int) { TooLate(t, "slow") }); !r.failed || runs != lateTries {
 		t.Errorf("always: failed %v after %d runs, want a failure after %d", r.failed, runs, lateTries)
 	}
-	r = &recorder{TB: t}
 	if goAndWait(func() { TooLate(r, "slow") }); !r.failed {
 		t.Error("it passed outside of Retry")
-	}
-}
-
-func TestEachRunHasItsOwnCleanups(t *testing.T) {
-	var order []string
-	try(t, func(t testing.TB, run int) {
-		t.Cleanup(func() { order = append(order, fmt.Sprint("first of ", run)) })
-		t.Cleanup(func() {
-			if t.Context().Err() == nil {
-				t.Errorf("the context of the run has not ended")
-			}
-			order = append(order, fmt.Sprint("last of ", run))
-		})
-		if run == 1 {
-			TooLate(t, "slow")
-		}
-	})
-	if got, want := strings.Join(order, ", "), "last of 1, first of 1, last of 2, first of 2"; got != want {
-		t.Errorf("cleanups ran as %s, want %s", got, want)
 	}
 }
 

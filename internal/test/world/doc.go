@@ -4,7 +4,7 @@
 // in a browser, and the tests of this package run the same stories.
 //
 // A World is a queue of events: a message arrives, a timer fires, a caller
-// acts. Step runs the next one, Run all that happen within a time. What goes
+// acts. Step runs the next one, RunUntil those within a time. What goes
 // wrong is a method: Client.Pause, Client.Cut, Server.RestartEmpty, Server.Skew.
 // After every event the world looks for what must not be: two valid leases at
 // once, a token that does not grow, a valid holder that the resource refuses.

@@ -26,11 +26,10 @@ type flight struct {
 	from, to       time.Duration
 }
 
-// hit is a message that has arrived.
-type hit struct {
-	client, server int
-	what           string
-	good           bool
+// Hit is a message that has arrived since the last state of the page.
+type Hit struct {
+	Client, Server int
+	Good           bool
 }
 
 func (w *World) fly(client, server int, what string, d time.Duration) *flight {
@@ -48,7 +47,7 @@ const maxHits = 200
 
 func (w *World) hit(f *flight, good bool) {
 	if len(w.hits) < maxHits {
-		w.hits = append(w.hits, hit{f.client, f.server, f.what, good})
+		w.hits = append(w.hits, Hit{f.client, f.server, good})
 	}
 }
 

@@ -2,6 +2,7 @@ package world
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -11,9 +12,14 @@ import (
 // script sends.
 type Page struct {
 	world *World
-	tell  *Telling // nil in free play
-	fresh bool     // the world is new since the last state
-	lines int      // that the page has seen
+	fresh bool // the world is new since the last state
+	lines int  // that the page has seen
+
+	story   *Story // nil in free play
+	at      int    // how many steps have begun
+	running bool   // the last of them is not over
+	ends    time.Duration
+	wrong   string // what was not as the story says
 }
 
 // Command is what a user does.
@@ -51,49 +57,33 @@ func (p *Page) do(c Command) {
 	switch c.Do {
 	case "open":
 		p.open(c)
-		return
 	case "run":
-		if p.tell != nil {
-			p.tell.Run(d)
-		} else {
-			p.world.Run(d)
-		}
-		return
+		p.world.RunUntil(d, p.over)
 	case "step":
-		if p.tell == nil || p.tell.Running {
+		if p.story == nil || p.running {
 			p.world.Step()
+			p.over()
 		}
-		if p.tell != nil {
-			p.tell.over()
-		}
-		return
 	case "next":
-		if p.tell != nil {
-			before := p.tell.World
-			p.tell.Next()
-			p.world, p.fresh = p.tell.World, p.fresh || p.tell.World != before
-		}
-		return
+		p.next()
 	case "finish":
-		if p.tell != nil {
-			p.tell.Finish()
+		if p.running {
+			p.world.RunUntil(limitOfStep, p.over)
 		}
-		return
-	}
-	if p.act(c, d) {
-		p.tell = nil // the reader has taken over
+	default:
+		if p.act(c, d) {
+			p.story, p.running = nil, false // the reader has taken over
+		}
 	}
 }
 
 // open begins a story, or free play.
 func (p *Page) open(c Command) {
-	p.tell, p.fresh = nil, true
-	for _, s := range Stories {
-		if s.Name == c.Story {
-			p.tell = Tell(s)
-			p.world = p.tell.World
-			return
-		}
+	*p = Page{fresh: true}
+	if i := slices.IndexFunc(Stories, func(s *Story) bool { return s.Name == c.Story }); i >= 0 {
+		p.story = Stories[i]
+		p.world = New(*p.story.Steps[0].New)
+		return
 	}
 	p.world = New(Options{Clients: 3, Busy: true, GuardOff: c.GuardOff, Unchecked: c.Unchecked, Seed: 7})
 }
@@ -143,13 +133,13 @@ type State struct {
 	Now      float64
 	TTL      float64
 	GuardOff bool
-	Stories  []Entry `json:",omitempty"` // in the first state of a world
+	Stories  []*Story `json:",omitempty"` // in the first state of a world
 	Story    *Chapter
 	Clients  []ClientState
 	Servers  []ServerState
 	Resource ResourceState
 	Flights  []FlightState
-	Hits     []HitState
+	Hits     []Hit
 	Lines    []Line
 	Two      bool
 	Twice    int
@@ -157,9 +147,6 @@ type State struct {
 	Beyond   []string
 	Broken   []string
 }
-
-// Entry is a story to choose.
-type Entry struct{ Name, Title string }
 
 // Chapter is how far a story is.
 type Chapter struct {
@@ -216,12 +203,6 @@ type FlightState struct {
 	Part           float64
 }
 
-// HitState is a message that has arrived since the last state.
-type HitState struct {
-	Client, Server int
-	Good           bool
-}
-
 // maxWrites is how many writes the page gets.
 const maxWrites = 40
 
@@ -233,13 +214,11 @@ func (p *Page) state() State {
 	}
 	if p.fresh {
 		p.fresh, p.lines = false, 0
-		for _, story := range Stories {
-			s.Stories = append(s.Stories, Entry{story.Name, story.Title})
-		}
+		s.Stories = Stories
 	}
 	s.Lines, p.lines = w.lines[p.lines:], len(w.lines)
-	if p.tell != nil {
-		s.Story = p.tell.chapter()
+	if p.story != nil {
+		s.Story = p.chapter()
 	}
 	for _, c := range w.Clients {
 		s.Clients = append(s.Clients, c.state())
@@ -257,25 +236,19 @@ func (p *Page) state() State {
 	for _, f := range w.flights {
 		s.Flights = append(s.Flights, FlightState{f.client, f.server, f.what, f.back, float64(w.now-f.from) / float64(f.to-f.from)})
 	}
-	for _, h := range w.hits {
-		s.Hits = append(s.Hits, HitState{h.client, h.server, h.good})
-	}
-	w.hits = nil
+	s.Hits, w.hits = w.hits, nil
 	return s
 }
 
-func (t *Telling) chapter() *Chapter {
-	s := t.Story
-	c := &Chapter{Name: s.Name, Title: s.Title, About: s.About, At: t.At, Steps: len(s.Steps), Running: t.Running}
-	if t.At > 0 {
-		step := s.Steps[t.At-1]
+func (p *Page) chapter() *Chapter {
+	s := p.story
+	c := &Chapter{Name: s.Name, Title: s.Title, About: s.About, At: p.at, Steps: len(s.Steps), Running: p.running, Wrong: p.wrong}
+	if p.at > 0 {
+		step := s.Steps[p.at-1]
 		c.Say = step.Say
-		if !t.Running {
+		if !p.running {
 			c.Then = step.Then
 		}
-	}
-	if t.Err != nil {
-		c.Wrong = t.Err.Error()
 	}
 	return c
 }

@@ -32,12 +32,12 @@ func (r *Resource) take(at time.Duration, by string, t node.Token) Write {
 	return wr
 }
 
-// Last is the last write of a client; false if there is none.
-func (r *Resource) Last(by string) (last Write, ok bool) {
+// Last is the last write of a client; the zero value if there is none.
+func (r *Resource) Last(by string) (last Write) {
 	for _, wr := range r.Writes {
 		if wr.By == by {
-			last, ok = wr, true
+			last = wr
 		}
 	}
-	return last, ok
+	return last
 }

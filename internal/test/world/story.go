@@ -1,7 +1,6 @@
 package world
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -9,10 +8,9 @@ import (
 // Story is a world, and what happens in it, step by step. The page shows it, and
 // TestPageTellsEveryStory runs it.
 type Story struct {
-	Name  string
-	Title string
-	About string
-	Steps []Step
+	Name, Title string
+	About       string `json:"-"`
+	Steps       []Step `json:"-"`
 }
 
 // Step is one step of a story.
@@ -24,74 +22,46 @@ type Step struct {
 	Do  func(*World) // nil for nothing
 	// Until is when the step is over.
 	Until func(*World) bool
-	// Then is what is true after it. Check reports an error if it is not.
+	// Then is what is true after it, and Check whether it is, as far as Until does
+	// not say so; nil for nothing more.
 	Then  string
-	Check func(*World) error
+	Check func(*World) bool
 }
 
 // limitOfStep is how long a step may take. A quarantine and a TTL are below it.
 const limitOfStep = 30 * time.Second
 
-// Telling is a story in progress.
-type Telling struct {
-	Story *Story
-	World *World
-	// At is the number of steps that have begun, and Running says that the last
-	// of them is not over.
-	At      int
-	Running bool
-	// Err is what was not as the story says.
-	Err error
-
-	ends time.Duration
-}
-
-// Tell begins a story.
-func Tell(s *Story) *Telling {
-	return &Telling{Story: s, World: New(*s.Steps[0].New)}
-}
-
-// Next begins the next step.
-func (t *Telling) Next() {
-	if t.Running || t.At == len(t.Story.Steps) {
+// next begins the next step of the story.
+func (p *Page) next() {
+	if p.story == nil || p.running || p.at == len(p.story.Steps) {
 		return
 	}
-	s := &t.Story.Steps[t.At]
-	if s.New != nil && t.At > 0 {
-		t.World = New(*s.New)
+	s := &p.story.Steps[p.at]
+	if s.New != nil && p.at > 0 {
+		p.world, p.fresh = New(*s.New), true
 	}
-	t.At++
-	t.Running, t.ends = true, t.World.now+limitOfStep
+	p.at++
+	p.running, p.ends = true, p.world.now+limitOfStep
 	if s.Do != nil {
-		s.Do(t.World)
+		s.Do(p.world)
 	}
-	t.World.check()
-	t.over()
+	p.world.check()
+	p.over()
 }
 
-// over looks whether the step is over.
-func (t *Telling) over() bool {
-	if !t.Running {
-		return true
+// over looks whether the step is over, if there is one. No promise may be broken in
+// it, and with the guard on there are no two holders.
+func (p *Page) over() bool {
+	if !p.running {
+		return p.story != nil
 	}
-	s := &t.Story.Steps[t.At-1]
-	switch {
-	case s.Until(t.World):
-		t.Running = false
-		if err := s.Check(t.World); err != nil {
-			t.Err = errors.Join(t.Err, fmt.Errorf("step %d, %q: %w", t.At, s.Then, err))
-		}
-	case t.World.now >= t.ends:
-		t.Running = false
-		t.Err = errors.Join(t.Err, fmt.Errorf("step %d, %q: not so within %v", t.At, s.Then, limitOfStep))
+	s, w := &p.story.Steps[p.at-1], p.world
+	is := s.Until(w)
+	if p.running = !is && w.now < p.ends; p.running {
+		return false
 	}
-	return !t.Running
+	if !is || s.Check != nil && !s.Check(w) || len(w.broken) > 0 || w.twice > 0 && !w.guard.Off {
+		p.wrong = fmt.Sprintf("step %d, %q: not so, with two holders %d times, broken: %q", p.at, s.Then, w.twice, w.broken)
+	}
+	return true
 }
-
-// Run has time pass, up to the end of the step.
-func (t *Telling) Run(d time.Duration) {
-	t.World.RunUntil(d, t.over)
-}
-
-// Finish has the step be over at once.
-func (t *Telling) Finish() { t.Run(limitOfStep) }

@@ -6,30 +6,43 @@ import (
 	"time"
 )
 
-// TestNoWalkBreaksAPromise has everything go wrong that may, at random, as a
-// visitor of the playground would do it: there is never more than one holder, and
-// in the end everybody is served.
+// TestNoWalkBreaksAPromise has a visitor of the playground press buttons at random:
+// there is never more than one holder, and in the end everybody is served.
 func TestNoWalkBreaksAPromise(t *testing.T) {
 	const seeds = 60 // a second; with fewer, few stale writes are refused
+	disturbances := []Command{
+		{Do: "pause"}, {Do: "resume"}, {Do: "cut"}, {Do: "mend"}, {Do: "stop"}, {Do: "start"}, {Do: "empty"},
+		{Do: "clock-client", By: 7}, {Do: "clock-client", By: -10},
+	}
 	refused, quarantines := 0, 0
 	for seed := range seeds {
 		w := New(Options{Clients: 3 + seed%3, Busy: true, Seed: uint64(seed)})
-		r := rand.New(rand.NewPCG(uint64(seed), 2))
-		for w.now < time.Minute {
-			w.Run(time.Duration(r.IntN(1500)) * time.Millisecond)
-			disturb(w, r)
+		p := Page{world: w}
+		for i := range w.Servers {
+			p.do(Command{Do: "clock-server", Server: i + 1, By: -float64(seed%2) * Window.Seconds() / 4})
 		}
-		settle(w)
+		for r := rand.New(rand.NewPCG(uint64(seed), 2)); w.now < time.Minute; {
+			p.do(Command{Do: "run", By: 1.5 * r.Float64()})
+			c := disturbances[r.IntN(len(disturbances))]
+			c.Client, c.Server = r.IntN(len(w.Clients)), 1+r.IntN(Servers)
+			p.do(c)
+		}
+		for i := range w.Clients {
+			p.do(Command{Do: "resume", Client: i})
+			for n := range Servers {
+				p.do(Command{Do: "start", Server: n + 1})
+				p.do(Command{Do: "mend", Client: i, Server: n + 1})
+			}
+		}
 		served, seen := map[string]bool{}, len(w.Resource.Writes)
-		ok := w.RunUntil(2*time.Minute, func() bool {
+		if !w.RunUntil(2*time.Minute, func() bool {
 			for ; seen < len(w.Resource.Writes); seen++ {
 				if wr := w.Resource.Writes[seen]; wr.Accepted {
 					served[wr.By] = true
 				}
 			}
 			return len(served) == len(w.Clients)
-		})
-		if !ok {
+		}) {
 			t.Errorf("seed %d: not everybody is served: %v", seed, served)
 		}
 		if len(w.broken) > 0 || len(w.beyond) > 0 || w.twice > 0 {
@@ -47,51 +60,5 @@ func TestNoWalkBreaksAPromise(t *testing.T) {
 	t.Logf("%d stale writes were refused, and %d servers quarantined", refused, quarantines)
 	if refused == 0 || quarantines == 0 {
 		t.Error("nothing went wrong: this shows nothing")
-	}
-}
-
-// disturb does one thing that no promise excludes.
-func disturb(w *World, r *rand.Rand) {
-	c, s := w.Clients[r.IntN(len(w.Clients))], w.Servers[r.IntN(Servers)]
-	switch r.IntN(9) {
-	case 0, 1:
-		if c.paused {
-			c.Resume()
-		} else {
-			c.Pause()
-		}
-	case 2, 3:
-		if c.links[s.Number-1].cut {
-			c.Mend(s.Number)
-		} else {
-			c.Cut(s.Number)
-		}
-	case 4:
-		s.RestartEmpty()
-	case 5, 6:
-		if s.down {
-			s.Start()
-		} else {
-			s.Stop()
-		}
-	case 7:
-		c.Skew(time.Duration(r.IntN(21)-10) * time.Second)
-	case 8:
-		if s.skew > -Window/4 {
-			s.Skew(-Window / 4)
-		}
-	}
-}
-
-// settle ends every fault.
-func settle(w *World) {
-	for _, s := range w.Servers {
-		s.Start()
-	}
-	for _, c := range w.Clients {
-		c.Resume()
-		for n := range Servers {
-			c.Mend(n + 1)
-		}
 	}
 }

@@ -55,7 +55,7 @@ type World struct {
 	guard  node.Guard
 
 	flights []*flight
-	hits    []hit
+	hits    []Hit
 	lines   []Line
 	sent    int // requests of clients so far
 
@@ -129,32 +129,21 @@ func (w *World) at(t time.Duration, do func()) {
 
 func (w *World) after(d time.Duration, do func()) { w.at(w.now+d, do) }
 
-// Step has the next event happen. It returns false if there is none.
-func (w *World) Step() bool {
-	if len(w.events) == 0 {
-		return false
+// Step has the next event happen, if there is one.
+func (w *World) Step() {
+	if len(w.events) > 0 {
+		e := heap.Pop(&w.events).(event)
+		w.now = e.at
+		e.do()
 	}
-	e := heap.Pop(&w.events).(event)
-	w.now = e.at
-	e.do()
 	w.check()
-	return true
 }
 
-// Run has all events happen within d, and time pass.
-func (w *World) Run(d time.Duration) {
+// RunUntil has events happen until done reports true, for no longer than d. It
+// returns what done reports.
+func (w *World) RunUntil(d time.Duration, done func() bool) bool {
 	end := w.now + d
-	for len(w.events) > 0 && w.events[0].at <= end {
-		w.Step()
-	}
-	w.now = end
-	w.check()
-}
-
-// RunUntil has events happen until done reports true. It reports false if that is
-// not so within limit.
-func (w *World) RunUntil(limit time.Duration, done func() bool) bool {
-	for end := w.now + limit; !done(); {
+	for !done() {
 		if len(w.events) == 0 || w.events[0].at > end {
 			w.now = end
 			w.check()
