@@ -167,7 +167,9 @@ func (d *duel) fight(guard *node.Guard) bool {
 			d.model.Flush()
 			d.log = append(d.log, "flush")
 		}
-		if one(d.s, 10) {
+		if last := len(d.sent) - 1; d.brief && last >= 0 && d.sent[last].Op == node.OpRelease && one(d.s, 4) {
+			time.Sleep(380 * time.Millisecond) // longer than a brief fence that the release may have left
+		} else if one(d.s, 10) {
 			// Shorter than a notification is valid, or longer.
 			time.Sleep([]time.Duration{170 * time.Millisecond, 380 * time.Millisecond}[d.s.IntN(4)/3])
 		}
