@@ -124,34 +124,6 @@ func TestRequestsGetTheAnswerTheirTokenDeserves(t *testing.T) {
 	}
 }
 
-func TestStaleResponsesBecomeStaleErrors(t *testing.T) {
-	gate := newGate(t)
-	s := newSite(t, gate, fence.MiddlewareOptions{})
-	must(t, gate.Check(context.Background(), "/orders/42", node.MaxToken))
-	resp, problem := s.ask(t, "PUT", "/orders/42", "9007199254740990")
-	err := fence.ResponseError(resp)
-	wantStale(t, err, node.MaxToken-1, node.MaxToken)
-	var stale *fence.StaleError
-	if errors.As(err, &stale); stale.Resource != "/orders/42" {
-		t.Errorf("the resource is %q", stale.Resource)
-	}
-	if problem["token"] != "9007199254740990" || problem["highest"] != "9007199254740991" || problem["resource"] != "/orders/42" {
-		t.Errorf("the problem is %v", problem)
-	}
-	if body, err := io.ReadAll(resp.Body); err != nil || !json.Valid(body) {
-		t.Errorf("afterwards the body is %q, %v", body, err)
-	}
-	resp, _ = s.ask(t, "PUT", "/orders/42")
-	if err := fence.ResponseError(resp); !errors.Is(err, fence.ErrNoToken) {
-		t.Errorf("no token: %v", err)
-	}
-	for _, tokens := range [][]string{{"x"}, {"9007199254740991"}} {
-		if resp, _ := s.ask(t, "PUT", "/orders/42", tokens...); fence.ResponseError(resp) != nil {
-			t.Errorf("%s became %v", resp.Status, fence.ResponseError(resp))
-		}
-	}
-}
-
 // TestConflictsOfOthersAreLeftAlone answers as another server might.
 func TestConflictsOfOthersAreLeftAlone(t *testing.T) {
 	const ours = `"type":"https://pkg.go.dev/github.com/redlatch/redlatch/fence#StaleError"`
@@ -307,6 +279,25 @@ func TestSerialRequestsWriteInTheOrderOfTheirTokens(t *testing.T) {
 				t.Errorf("who gave up waiting got %d", gone.Code)
 			}
 		})
+	}
+}
+
+// TestGuardWithoutReadersTakesThemForWriters is the safe side: a guard of the caller's
+// own that knows Check alone.
+func TestGuardWithoutReadersTakesThemForWriters(t *testing.T) {
+	s := newSite(t, guardFunc(newGate(t).Check), fence.MiddlewareOptions{})
+	for _, c := range []struct {
+		token  string
+		status int
+	}{{"6", 200}, {"5", 409}} {
+		req, err := http.NewRequest("GET", s.URL, nil)
+		must(t, err)
+		req.Header = http.Header{fence.TokenHeader: {c.token}, fence.ReaderHeader: {"true"}}
+		resp, err := s.Client().Do(req)
+		must(t, err)
+		if resp.Body.Close(); resp.StatusCode != c.status {
+			t.Errorf("reader %s: %s, want %d", c.token, resp.Status, c.status)
+		}
 	}
 }
 
