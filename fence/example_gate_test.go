@@ -65,35 +65,3 @@ func ExampleGate_CheckRead() {
 	// writer 13: <nil>
 	// reader 12: redlatch: token 12 is stale: "report" has seen 13
 }
-
-// With LockOptions.Slots each slot is a resource of its own: holders of
-// different slots work at the same time, with tokens in any order.
-func ExampleGate_slots() {
-	locks, err := redlatch.New([]redlatch.Node{memory.New(nil)}, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer locks.Close()
-	gate, err := fence.NewGate(nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	ctx := context.Background()
-	var leases []*redlatch.Lease
-	for range 2 {
-		lease, err := locks.Lock(ctx, "printers", &redlatch.LockOptions{Slots: 2})
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer lease.Release(ctx)
-		leases = append(leases, lease)
-	}
-	for _, i := range []int{1, 0} { // the later one first
-		resource := fmt.Sprintf("printers/%d", leases[i].Slot())
-		fmt.Println(resource, gate.Check(ctx, resource, leases[i].Token()))
-	}
-	// Output:
-	// printers/1 <nil>
-	// printers/0 <nil>
-}

@@ -32,24 +32,3 @@ func ExampleRedis_Set() {
 	// redlatch: token 1763000000123456 is stale: "config" has seen 1763000009876543
 	// new <nil>
 }
-
-// A script of one's own begins with the check. Its keys share a hash tag, and
-// so a slot in a cluster.
-func ExampleRedisCheck() {
-	push := redis.NewScript("push", fence.RedisCheck+`
-		local highest = redlatch_fence(KEYS[1], ARGV[1])
-		if highest then return {'stale', highest} end
-		redis.call('LPUSH', KEYS[2], ARGV[2])
-		return {'pushed'}`)
-	for _, token := range []redlatch.Token{1763000009876543, 1763000000123456} {
-		reply, err := theirs.Eval(context.Background(), redis.Call{
-			Script: push,
-			Keys:   []string{"{jobs}:token", "{jobs}:list"},
-			Args:   []string{token.String(), "a job"},
-		})
-		fmt.Println(reply, err)
-	}
-	// It prints:
-	// [pushed] <nil>
-	// [stale 00001763000009876543] <nil>
-}

@@ -45,48 +45,6 @@ func ExampleSQL_Do() {
 	// <nil>
 }
 
-// A transaction of one's own begins with the check.
-func ExampleSQL_CheckTx() {
-	db, err := sql.Open("sqlite", "bank.db") // and import _ "modernc.org/sqlite"
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer db.Close()
-	guard, err := fence.NewSQL(db, fence.SQLite, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	ctx := context.Background()
-	if err := guard.Create(ctx); err != nil {
-		log.Fatal(err)
-	}
-	double := func(token redlatch.Token) error {
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		if err := guard.CheckTx(ctx, tx, "accounts/42", token); err != nil {
-			return err
-		}
-		// From here on nobody with another token can come in between.
-		var balance int
-		if err := tx.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = 42").Scan(&balance); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "UPDATE accounts SET balance = ? WHERE id = 42", 2*balance); err != nil {
-			return err
-		}
-		return tx.Commit()
-	}
-
-	fmt.Println(double(2))
-	fmt.Println(errors.Is(double(1), fence.ErrStale))
-	// It prints:
-	// <nil>
-	// true
-}
-
 // A table with a token column of its own needs neither a guard row nor a
 // transaction.
 func ExampleColumn() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/redlatch/redlatch"
@@ -86,7 +87,11 @@ func TestStaleClaimsPushNobodyOutOfAGate(t *testing.T) {
 	}
 }
 
-func TestGateRefusesABadBound(t *testing.T) {
+func TestGateRefusesABadBoundAndShowsANegativeTokenAsSuch(t *testing.T) {
+	n := int64(-7)
+	if err := newGate(t).Check(t.Context(), "r", redlatch.Token(n)); err == nil || !strings.Contains(err.Error(), "token is -7") {
+		t.Errorf("got %v", err)
+	}
 	if _, err := fence.NewGate(&fence.GateOptions{MaxNames: -1}); !errors.Is(err, redlatch.ErrConfig) {
 		t.Errorf("got %v", err)
 	}

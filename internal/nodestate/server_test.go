@@ -169,51 +169,32 @@ func TestALookAtTheQueueHasAnEnd(t *testing.T) {
 	}
 }
 
-// TestANameHasAHighestNumberOfReaders fills a name with readers.
+// TestANameHasAHighestNumberOfReaders fills a name with readers. One of them may ask
+// again, and one more has to wait.
 func TestANameHasAHighestNumberOfReaders(t *testing.T) {
-	full := newLine(t)
-	full.expect(node.Granted, node.OpAcquire, "reader 0", reader, passes)
-	e := full.s.Stored("name")
+	l := newLine(t)
+	l.expect(node.Granted, node.OpAcquire, "reader 0", reader, passes)
+	e := l.s.Stored("name")
 	for i := 1; i < node.MaxHolders; i++ {
 		h := e.Holders[0]
 		h.Value, h.Token = fmt.Sprint("reader ", i), h.Token+node.Token(i)
 		e.Holders = append(e.Holders, h)
 	}
-	for _, c := range []struct {
-		what   string
-		op     node.Op
-		value  string
-		change func(*node.Request)
-		want   node.Status
-		rank   int
-	}{
-		{"the next one waits", node.OpAcquire, "next", waits, node.Held, 1},
-		{"the next one does not wait", node.OpAcquire, "next", passes, node.Held, 0},
-		{"the next one is repaired", node.OpRepair, "next", passes, node.Held, 0},
-		{"one of them asks again", node.OpAcquire, "reader 5", passes, node.Granted, 0},
-		{"one of them is repaired", node.OpRepair, "reader 5", passes, node.Granted, 0},
-		{"one of them extends", node.OpExtend, "reader 5", passes, node.Granted, 0},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			l := &line{t: t, s: full.s.Clone(), now: full.now, tickets: map[string]int64{}}
-			if reply := l.expect(c.want, c.op, c.value, reader, c.change); reply.Rank != c.rank {
-				t.Errorf("the rank is %d, want %d", reply.Rank, c.rank)
-			}
-			if reply := l.expect(node.Held, node.OpInspect, "", writer, passes); reply.Holders != node.MaxHolders {
-				t.Errorf("%d holders, want %d", reply.Holders, node.MaxHolders)
-			}
-		})
+	for _, op := range []node.Op{node.OpAcquire, node.OpRepair, node.OpExtend} {
+		l.expect(node.Granted, op, "reader 5", reader, passes)
 	}
-	t.Run("one leaves", func(t *testing.T) {
-		l := &line{t: t, s: full.s.Clone(), now: full.now, tickets: map[string]int64{}}
-		l.expect(node.Held, node.OpAcquire, "next", reader, waits)
-		l.expect(node.Held, node.OpAcquire, "after", reader, waits)
-		l.expect(node.Granted, node.OpRelease, "reader 5", reader, passes)
-		l.expectTurns("next")
-		l.expect(node.Reserved, node.OpAcquire, "after", reader, waits)
-		l.expect(node.Granted, node.OpAcquire, "next", reader, waits)
-		l.expect(node.Held, node.OpAcquire, "after", reader, waits)
-	})
+	l.expect(node.Held, node.OpAcquire, "next", reader, passes)
+	l.expect(node.Held, node.OpRepair, "next", reader, passes)
+	for i, value := range []string{"next", "after"} {
+		if reply := l.expect(node.Held, node.OpAcquire, value, reader, waits); reply.Rank != i+1 || reply.Holders != node.MaxHolders {
+			t.Errorf("%s: the rank is %d, beside %d holders", value, reply.Rank, reply.Holders)
+		}
+	}
+	l.expect(node.Granted, node.OpRelease, "reader 5", reader, passes)
+	l.expectTurns("next")
+	l.expect(node.Reserved, node.OpAcquire, "after", reader, waits)
+	l.expect(node.Granted, node.OpAcquire, "next", reader, waits)
+	l.expect(node.Held, node.OpAcquire, "after", reader, waits)
 }
 
 // TestASecondWaiterIsNotifiedOnce is about the second in the queue, if there is

@@ -30,63 +30,20 @@ func (s *ownClock) Remove(ctx context.Context, seen Snapshot, rows []Row) error 
 	return s.table.Remove(ctx, seen, rows)
 }
 
-// newOwnClock returns a table whose wall clock is set forward or back by each
-// Advance.
-func newOwnClock() (s *ownClock, advance func(time.Duration)) {
-	wall, elapsed, step := time.Now().Truncate(time.Microsecond), time.Hour, time.Hour
-	s = &ownClock{table: newTable(func() time.Time { return wall }), elapsed: func() time.Duration { return elapsed }}
-	return s, func(d time.Duration) {
-		d = d.Truncate(time.Microsecond)
-		elapsed += d
-		wall = wall.Add(d + step)
-		step = -step
-	}
-}
-
+// TestConformanceByAClockOfItsOwn has locks expire by a clock that is years behind. That
+// the wall clock may be set is tested in store/sqlite.
 func TestConformanceByAClockOfItsOwn(t *testing.T) {
-	var advance func(time.Duration)
+	wall, elapsed := time.Now().Truncate(time.Microsecond), time.Hour
 	nodetest.Run(t, nodetest.Harness{
 		Open: func(testing.TB) (a, b node.Node) {
-			s, pass := newOwnClock()
-			advance = pass
-			// Tokens and marks go by the wall clock, so it is not set here.
-			wall := s.clock()
-			began := s.elapsed()
-			s.clock = func() time.Time { return wall.Add(s.elapsed() - began) }
+			s := &ownClock{table: newTable(func() time.Time { return wall }), elapsed: func() time.Duration { return elapsed }}
 			return New(s, nil), New(s, nil)
 		},
 		KeepsFences: true,
-		Advance:     func(d time.Duration) { advance(d) },
+		Advance: func(d time.Duration) {
+			wall, elapsed = wall.Add(d.Truncate(time.Microsecond)), elapsed+d.Truncate(time.Microsecond)
+		},
 	})
-}
-
-// TestLocksExpireByTheirOwnClock sets the wall clock while a lock is held.
-func TestLocksExpireByTheirOwnClock(t *testing.T) {
-	s, advance := newOwnClock()
-	n := New(s, nil)
-	ask := func(op node.Op, value string) node.Reply {
-		t.Helper()
-		req := acquire(value, 0)
-		req.Op = op
-		r, err := n.Do(t.Context(), req)
-		must(t, err)
-		return r
-	}
-	ask(node.OpAcquire, "one")
-	for left := time.Minute; left > 0; left -= 20 * time.Second {
-		if r := ask(node.OpAcquire, "two"); r.Status != node.Held || r.Left != left || !r.Now.Equal(s.clock()) {
-			t.Errorf("%v with %v left, want %v", r.Status, r.Left, left)
-		}
-		advance(20 * time.Second)
-	}
-	if r := ask(node.OpAcquire, "two"); r.Status != node.Granted {
-		t.Errorf("after its time: %v", r.Status)
-	}
-	ask(node.OpRelease, "two")
-	advance(sweepAfter)
-	if sweepAll(t, n); len(s.rows) != 0 {
-		t.Errorf("%d rows are left of locks without a token", len(s.rows))
-	}
 }
 
 func TestWaiterThatAsksAgainWritesOnlyToRenewItsPlace(t *testing.T) {

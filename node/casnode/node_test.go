@@ -42,6 +42,14 @@ func (s *table) Prepare(context.Context) error {
 	return nil
 }
 
+// next has f be called after the next read, without the mutex.
+func (s *table) next(f func()) {
+	s.between = func() {
+		s.between = nil
+		f()
+	}
+}
+
 // drop drops the table.
 func (s *table) drop() {
 	s.mu.Lock()
@@ -146,16 +154,7 @@ func TestClientThatFreezesBetweenReadAndWriteBlocksNobody(t *testing.T) {
 	s := newTable(time.Now)
 	n := New(s, nil)
 	token := node.Token(time.Now().UnixMicro())
-	once := false
-	s.between = func() {
-		if once {
-			return
-		}
-		once = true
-		if r, err := n.Do(t.Context(), acquire("other", token+1)); err != nil || r.Status != node.Granted {
-			t.Errorf("while one is frozen: %v, %v", r.Status, err)
-		}
-	}
+	s.next(func() { grant(t, n, acquire("other", token+1)) })
 	if r, err := n.Do(t.Context(), acquire("frozen", token)); err != nil || r.Status != node.Held || r.Value != "other" {
 		t.Errorf("the frozen one: %v by %q, %v", r.Status, r.Value, err)
 	}
@@ -168,24 +167,15 @@ func TestRowThatWasSweptAndWrittenAnewIsAnother(t *testing.T) {
 	s := newTable(func() time.Time { return now })
 	n := New(s, nil)
 	token := node.Token(now.UnixMicro())
-	if r, err := n.Do(t.Context(), acquire("first", token)); err != nil || r.Status != node.Granted {
-		t.Fatal(r.Status, err)
-	}
+	grant(t, n, acquire("first", token))
 	now = now.Add(time.Second)
-	once := false
-	s.between = func() {
-		if once {
-			return
-		}
-		once = true
+	s.next(func() {
 		now = now.Add(24 * time.Hour)
 		if sweepAll(t, n); len(s.rows) != 0 {
 			t.Fatalf("%d rows are left", len(s.rows))
 		}
-		if r, err := n.Do(t.Context(), acquire("other", node.Token(now.UnixMicro()))); err != nil || r.Status != node.Granted {
-			t.Errorf("%v, %v", r.Status, err)
-		}
-	}
+		grant(t, n, acquire("other", node.Token(now.UnixMicro())))
+	})
 	req := acquire("first", token)
 	req.Op = node.OpExtend
 	if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Held || r.Value != "other" {

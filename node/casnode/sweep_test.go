@@ -22,9 +22,7 @@ func TestSweepRemovesWhatIsOverAndNothingElse(t *testing.T) {
 	use := func(name string, ttl time.Duration) {
 		req := acquire("one", node.Token(now.UnixMicro()))
 		req.Name, req.TTL, req.Retention = name, ttl, ttl
-		if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
-			t.Fatal(r.Status, err)
-		}
+		grant(t, n, req)
 	}
 	const names = 5 * sweepStep
 	for i := range names {
@@ -70,9 +68,7 @@ func TestNamesUsedOnceDoNotFillTheStore(t *testing.T) {
 		req := acquire("one", node.Token(now.UnixMicro()))
 		req.Name, req.TTL, req.Retention = fmt.Sprintf("job/%06d", i), time.Second, time.Second
 		for _, req.Op = range []node.Op{node.OpAcquire, node.OpRelease} {
-			if _, err := n.Do(t.Context(), req); err != nil {
-				t.Fatal(err)
-			}
+			grant(t, n, req)
 		}
 		now = now.Add((sweepAfter + time.Second) / live)
 	}

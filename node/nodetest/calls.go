@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/redlatch/redlatch/node"
@@ -12,55 +13,28 @@ import (
 // callClaims are about how a node is called.
 var callClaims = []claim{
 	{"one of many at once is granted", func(p *probe) {
-		const callers, rounds = 16, 5
-		type answer struct {
-			value string
-			reply node.Reply
-			err   error
-		}
-		for round := range rounds {
-			ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+		ctx := p.context()
+		for round := range 5 {
 			token := p.token(0) + node.Token(round)
-			answers := make([]answer, callers)
-			start := make(chan struct{})
+			caller := func(i int) string { return fmt.Sprintf("caller %d of round %d", i, round) }
+			var replies [16]node.Reply
+			var errs [16]error
 			var done sync.WaitGroup
-			for i := range callers {
-				n := p.a
-				if i%2 == 1 {
-					n = p.b
-				}
-				done.Go(func() {
-					value := fmt.Sprintf("caller %d of round %d", i, round)
-					<-start
-					reply, err := n.Do(ctx, p.acquire(value, token))
-					answers[i] = answer{value, reply, err}
-				})
+			for i := range replies {
+				n := []node.Node{p.a, p.b}[i%2]
+				done.Go(func() { replies[i], errs[i] = n.Do(ctx, p.acquire(caller(i), token)) })
 			}
-			close(start)
 			done.Wait()
-			cancel()
-
-			var winner string
-			for _, a := range answers {
-				switch {
-				case a.err != nil:
-					p.Fatalf("%s: %v", a.value, a.err)
-				case a.reply.Status == node.Granted && winner != "":
-					p.Fatalf("both %s and %s were granted", winner, a.value)
-				case a.reply.Status == node.Granted:
-					winner = a.value
+			winner := slices.IndexFunc(replies[:], func(r node.Reply) bool { return r.Status == node.Granted })
+			if err := errors.Join(errs[:]...); winner < 0 || err != nil {
+				p.Fatalf("nobody was granted a free name: %v", err)
+			}
+			for i, r := range replies {
+				if i != winner && (r.Status != node.Held || r.Value != caller(winner)) {
+					p.Errorf("%s was answered %q by %q, want %q by %s", caller(i), r.Status, r.Value, node.Held, caller(winner))
 				}
 			}
-			if winner == "" {
-				p.Fatalf("nobody was granted a free name")
-			}
-			for _, a := range answers {
-				if a.value != winner && (a.reply.Status != node.Held || a.reply.Value != winner) {
-					p.Errorf("%s was answered %q by %q, want %q by %q",
-						a.value, a.reply.Status, a.reply.Value, node.Held, winner)
-				}
-			}
-			p.expect(node.Granted, p.a, p.release(winner, token))
+			p.expect(node.Granted, p.a, p.release(caller(winner), token))
 		}
 	}},
 	{"an unknown mode is an error without effect", func(p *probe) {

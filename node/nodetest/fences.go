@@ -5,20 +5,13 @@ import "github.com/redlatch/redlatch/node"
 // fenceClaims are about how long a fence lasts, and what raises it besides a
 // grant.
 var fenceClaims = []claim{
-	{"extension keeps the fence", func(p *probe) {
-		token := p.take("one")
-		p.wantFence(p.expect(node.Granted, p.a, p.extend("one", token)), token)
-		p.fence(token)
-
-		p.wantFence(p.expect(node.Held, p.b, p.extend("two", token+5)), token)
-		p.fence(token)
-	}},
 	{"extension renews the fence's retention", func(p *probe) {
 		keep := 8 * p.h.Unit
 		token := p.token(0)
 		p.expect(node.Granted, p.a, withRetention(p.acquire("one", token), keep))
 		p.pass(keep / 2)
-		p.expect(node.Granted, p.a, withRetention(p.extend("one", token), 4*keep))
+		p.wantFence(p.expect(node.Granted, p.a, withRetention(p.extend("one", token), 4*keep)), token)
+		p.wantFence(p.expect(node.Held, p.b, p.extend("two", token+5)), token)
 		p.outlast(keep / 2)
 		p.fence(token)
 	}},

@@ -8,16 +8,12 @@ var holdClaims = []claim{
 		token := p.take("one")
 
 		reply := p.expectHeld("one", p.b, p.acquire("two", token+1))
-		if reply.Left <= 0 || reply.Left > p.long() {
-			p.Errorf("the time left is said to be %v, want more than 0 and at most %v", reply.Left, p.long())
-		}
+		p.left(reply, 0, p.long())
 		p.wantFence(reply, token)
 
 		p.pass(p.h.Unit)
 		later := p.expect(node.Held, p.b, p.acquire("two", token+1))
-		if most := reply.Left - p.h.Unit + p.tolerance; later.Left > most {
-			p.Errorf("the time left is %v after %v have gone by from %v", later.Left, p.h.Unit, reply.Left)
-		}
+		p.left(later, 0, reply.Left-p.h.Unit+p.tolerance)
 	}},
 	{"the node's clock runs on", func(p *probe) {
 		first := p.free().Now
@@ -34,9 +30,7 @@ var holdClaims = []claim{
 	{"asking again is granted and refreshes", func(p *probe) {
 		p.expect(node.Granted, p.a, withTTL(p.acquire("one", 0), p.long()/2))
 		p.expect(node.Granted, p.b, p.acquire("one", 0))
-		if left := p.heldBy("one").Left; left <= p.long()/2 {
-			p.Errorf("the time left is %v after asking again for %v", left, p.long())
-		}
+		p.left(p.heldBy("one"), p.long()/2, p.long())
 	}},
 	{"releasing twice is harmless", func(p *probe) {
 		p.takeAndRelease(p.a, "one", 0)
@@ -49,9 +43,7 @@ var holdClaims = []claim{
 		short := 5 * p.h.Unit
 		p.expect(node.Granted, p.a, withTTL(p.acquire("one", 0), short))
 		p.expect(node.Granted, p.b, p.extend("one", 0))
-		if left := p.heldBy("one").Left; left <= short || left > p.long() {
-			p.Errorf("the time left is %v after extending from %v to %v", left, short, p.long())
-		}
+		p.left(p.heldBy("one"), short, p.long())
 		p.outlast(short)
 		p.heldBy("one")
 	}},
@@ -59,9 +51,7 @@ var holdClaims = []claim{
 		half := p.long() / 2
 		p.expect(node.Granted, p.a, withTTL(p.acquire("one", 0), half))
 		p.expectHeld("one", p.b, p.extend("two", 0))
-		if left := p.heldBy("one").Left; left > half {
-			p.Errorf("the time left grew from %v to %v", half, left)
-		}
+		p.left(p.heldBy("one"), 0, half)
 	}},
 	{"extend never creates", func(p *probe) {
 		p.expect(node.Absent, p.a, p.extend("one", 0))
@@ -98,9 +88,7 @@ var holdClaims = []claim{
 		}
 		reply := p.heldBy("one")
 		p.wantFence(reply, 0)
-		if reply.Left > half {
-			p.Errorf("the time left grew from %v to %v", half, reply.Left)
-		}
+		p.left(reply, 0, half)
 	}},
 	{"closing a node leaves its locks", func(p *probe) {
 		p.expect(node.Granted, p.a, p.acquire("one", 0))

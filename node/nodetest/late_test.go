@@ -33,24 +33,15 @@ func slowly(t *testing.T, each time.Duration, m mutant, only []string) (failed, 
 			}
 			return m.do(n, ctx, req)
 		}
-		r := &recorder{}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			p := newProbe(r, h, c, n, n)
-			p.late = newLateness(h, clock, func(format string, args ...any) {
+		why := refute(h, c, n, n, func(r *recorder) *lateness {
+			return newLateness(h, clock, func(format string, args ...any) {
 				r.Errorf(format, args...)
 				late[c.name] = r.why
 				runtime.Goexit()
 			})
-			c.check(p)
-		}()
-		<-done
-		for _, f := range r.cleanups {
-			f()
-		}
-		if late[c.name] == "" && r.why != "" {
-			failed[c.name] = r.why
+		})
+		if late[c.name] == "" && why != "" {
+			failed[c.name] = why
 		}
 	}
 	return failed, late

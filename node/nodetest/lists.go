@@ -22,8 +22,8 @@ var listClaims = []claim{
 			if l.Name != p.name || r.Status != node.Held || r.Value != "one" || r.Fence != token+5 || r.HolderToken != token || l.Waiting != 0 {
 				p.Errorf("listed is %+v, want it held by one with the token %d, and the fence 5 above", l, uint64(token))
 			}
-			if r.Left <= 0 || r.Left > p.long() || r.Now.IsZero() {
-				p.Errorf("the time left is %v of %v, the time %v", r.Left, p.long(), r.Now)
+			if p.left(r, 0, p.long()); r.Now.IsZero() {
+				p.Errorf("the listing has no time")
 			}
 		}
 	}},
@@ -78,9 +78,8 @@ var listClaims = []claim{
 		p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), half))
 		p.list(p.name)
 		p.look(p.name)
-		if reply := p.heldBy("one"); reply.Left > half || reply.Fence != token {
-			p.Errorf("the time left is %v of %v, the fence %d", reply.Left, half, uint64(reply.Fence))
-		}
+		p.left(p.heldBy("one"), 0, half)
+		p.fence(token)
 	}},
 	{"a name is listed with its waiters", func(p *probe) {
 		first := p.line(p.a)

@@ -89,7 +89,7 @@ func TestEachBreakageOfTheMarkerIsSeen(t *testing.T) {
 		now := time.Now()
 		m.server.ID, m.clock = "server", func() time.Time { return now }
 		h := Harness{Guards: true, Advance: func(d time.Duration) { now = now.Add(d) }}
-		if why := refute(h, guardClaims[0], m, m); (why == "") != (name == "") {
+		if why := refute(h, guardClaims[0], m, m, nil); (why == "") != (name == "") {
 			t.Errorf("%q: the claim says %q", name, why)
 		}
 	}

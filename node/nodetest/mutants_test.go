@@ -22,22 +22,15 @@ type mutant struct {
 
 func wrongStores() []mutant {
 	return slices.Concat(textMutants(), callMutants(), listMutants(), []mutant{
-		{
-			name:   "forgets a fence that it should keep",
-			kind:   "keeps fences",
-			do:     rewrite(func(*node.Request) {}),
-			claims: []string{"a fence binds beyond its retention"},
-		},
-		{
-			name: "drops its locks when it is closed",
+		{name: "forgets a fence that it should keep", kind: "keeps fences", claims: []string{"a fence binds beyond its retention"},
+			do: rewrite(func(*node.Request) {})},
+		{name: "drops its locks when it is closed", claims: []string{"closing a node leaves its locks"},
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if n.shut {
 					n.evict(req)
 				}
 				return n.Node.Do(ctx, req)
-			},
-			claims: []string{"closing a node leaves its locks"},
-		},
+			}},
 	})
 }
 
@@ -79,8 +72,7 @@ func textMutants() []mutant {
 
 func callMutants() []mutant {
 	return []mutant{
-		{
-			name: "looks before it grants and is overtaken",
+		{name: "looks before it grants and is overtaken", claims: []string{"one of many at once is granted"},
 			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				look := req
 				look.Op = node.OpInspect
@@ -95,11 +87,8 @@ func callMutants() []mutant {
 					req.Token = 0
 				}
 				return n.ask(req)
-			}),
-			claims: []string{"one of many at once is granted"},
-		},
-		{
-			name: "refuses an unknown mode after the deed",
+			})},
+		{name: "refuses an unknown mode after the deed", claims: []string{"an unknown mode is an error without effect"},
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if req.Mode == node.Exclusive {
 					return n.Node.Do(ctx, req)
@@ -107,68 +96,47 @@ func callMutants() []mutant {
 				req.Share = node.Share{}
 				n.ask(req)
 				return node.Reply{}, fmt.Errorf("unknown mode")
-			},
-			claims: []string{"an unknown mode is an error without effect"},
-		},
-		{
-			name: "takes an unknown operation for an inspection",
+			}},
+		{name: "takes an unknown operation for an inspection", claims: []string{"an unknown operation is an error without effect"},
 			do: rewrite(func(req *node.Request) {
 				if req.Op.String() == "unknown operation" {
 					req.Op = node.OpInspect
 				}
-			}),
-			claims: []string{"an unknown operation is an error without effect"},
-		},
-		{
-			name: "does not look at the context",
+			})},
+		{name: "does not look at the context", claims: []string{"a context that has ended is an error without effect"},
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				return n.Node.Do(context.WithoutCancel(ctx), req)
-			},
-			claims: []string{"a context that has ended is an error without effect"},
-		},
-		{
-			name: "does not say that nothing was sent",
+			}},
+		{name: "does not say that nothing was sent", claims: []string{"a context that has ended is an error without effect"},
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if err := ctx.Err(); err != nil {
 					return node.Reply{}, err
 				}
 				return n.Node.Do(ctx, req)
-			},
-			claims: []string{"a context that has ended is an error without effect"},
-		},
-		{
-			name: "does not say that the context ended it",
+			}},
+		{name: "does not say that the context ended it", claims: []string{"a context that has ended is an error without effect"},
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if ctx.Err() != nil {
 					return node.Reply{}, node.ErrUnsent
 				}
 				return n.Node.Do(ctx, req)
-			},
-			claims: []string{"a context that has ended is an error without effect"},
-		},
+			}},
 	}
 }
 
 func listMutants() []mutant {
 	const odd, prefixed = "names are independent, however odd", "a listing keeps to its prefix"
 	return []mutant{
-		{
-			name:   "lists nothing",
-			list:   func(*broken, string, func(node.Listing)) {},
-			claims: []string{"a held name is listed with its holder", odd, prefixed},
-		},
-		{
-			name: "tidies the names that it lists",
+		{name: "lists nothing", claims: []string{"a held name is listed with its holder", odd, prefixed},
+			list: func(*broken, string, func(node.Listing)) {}},
+		{name: "tidies the names that it lists", claims: []string{odd},
 			list: func(n *broken, prefix string, found func(node.Listing)) {
 				n.listed(prefix, func(l node.Listing) {
 					l.Name = strings.NewReplacer("{", "", "}", "").Replace(l.Name)
 					found(l)
 				})
-			},
-			claims: []string{odd},
-		},
-		{
-			name: "lists a part of the names",
+			}},
+		{name: "lists a part of the names", claims: []string{odd},
 			list: func(n *broken, prefix string, found func(node.Listing)) {
 				left := 5
 				n.listed(prefix, func(l node.Listing) {
@@ -176,15 +144,10 @@ func listMutants() []mutant {
 						found(l)
 					}
 				})
-			},
-			claims: []string{odd},
-		},
-		{
-			name: "takes a prefix for a pattern",
+			}},
+		{name: "takes a prefix for a pattern", claims: []string{prefixed},
 			list: func(n *broken, prefix string, found func(node.Listing)) {
 				n.listed(strings.TrimSuffix(prefix, "*"), found)
-			},
-			claims: []string{prefixed},
-		},
+			}},
 	}
 }

@@ -227,6 +227,22 @@ func (p *probe) fence(want node.Token) {
 	}
 }
 
+// left checks how long a reply says that there is left.
+func (p *probe) left(reply node.Reply, above, most time.Duration) {
+	p.Helper()
+	if reply.Left <= above || reply.Left > most {
+		p.Errorf("the time left is said to be %v (%v), want more than %v and at most %v", reply.Left, reply.Status, above, most)
+	}
+}
+
+// first checks that the name has so many holders, and which is named.
+func (p *probe) first(of int, value string, share node.Share, token node.Token) {
+	p.Helper()
+	if r := p.holders(of); r.Value != value || r.Share != share || r.HolderToken != token {
+		p.Fatalf("held by %q in %v with %d, want %q in %v with %d", r.Value, r.Share, uint64(r.HolderToken), value, share, uint64(token))
+	}
+}
+
 func (p *probe) wantFence(reply node.Reply, want node.Token) {
 	p.Helper()
 	if reply.Fence != want {

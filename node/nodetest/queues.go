@@ -148,9 +148,7 @@ var queueClaims = []claim{
 // wait is an acquire that queues, by a waiter that arrived this long after the
 // first.
 func (p *probe) wait(value string, first node.Token, after time.Duration) node.Request {
-	req := p.acquire(value, 0)
-	req.Wait, req.Ticket = true, int64(first)+after.Microseconds()
-	return req
+	return waiting(p.acquire(value, 0), first, after)
 }
 
 // expectRank checks the status and the place in the queue.

@@ -132,11 +132,7 @@ var recordClaims = []claim{
 		if _, m := p.memory(p.a, read); m.Count != 0 || len(m.Records) > 0 {
 			p.Fatalf("before the first record there are %+v", m)
 		}
-		p.expect(node.Granted, p.a, p.record(node.OpComplete, "second"))
-		p.expect(node.Granted, p.a, withRetention(p.record(node.OpComplete, "third \x00 {}"), retention-time.Minute))
-		p.expect(node.Granted, p.a, withRetention(p.record(node.OpComplete, "first"), retention+time.Minute))
-		p.expect(node.Granted, p.a, withRetention(p.record(node.OpComplete, "brief"), p.h.Unit))
-		p.outlast(p.h.Unit)
+		p.three()
 		_, m := p.memory(p.b, read)
 		if m.Count != 3 || len(m.Records) != 3 || m.Records[0].Occurrence != "first" || m.Records[1].Occurrence != "second" || m.Records[2].Occurrence != "third \x00 {}" {
 			p.Fatalf("there are %d records: %q", m.Count, m.Records)
@@ -190,12 +186,8 @@ var recordClaims = []claim{
 			p.Errorf("before the first record it shows %v, complete since %v", l.Completed, l.Since)
 		}
 		p.expect(node.Absent, p.a, p.record(node.OpCheck, "asked for"))
-		r, first := p.memory(p.a, p.record(node.OpComplete, "second"))
-		p.expect(node.Granted, p.a, withRetention(p.record(node.OpComplete, "third \x00 {}"), retention-time.Minute))
-		p.expect(node.Granted, p.a, withRetention(p.record(node.OpComplete, "first"), retention+time.Minute))
-		p.expect(node.Granted, p.a, withRetention(p.record(node.OpComplete, "brief"), p.h.Unit))
 		p.expect(node.Granted, p.a, withName(p.record(node.OpComplete, "other"), p.name+"/other"))
-		p.outlast(p.h.Unit)
+		r, first := p.three()
 		l := p.look(p.name)
 		if len(l.Completed) != 3 || l.Completed[0].Occurrence != "first" || l.Completed[1].Occurrence != "second" || l.Completed[2].Occurrence != "third \x00 {}" {
 			p.Fatalf("it shows the records %q", l.Completed)
@@ -225,6 +217,17 @@ var recordClaims = []claim{
 
 func (p *probe) record(op node.Op, occurrence string) node.Request {
 	return node.Request{Op: op, Name: p.name, Occurrence: occurrence, Retention: retention}
+}
+
+// three records "second", "third" and "first", and one that is forgotten.
+func (p *probe) three() (node.Reply, node.Memory) {
+	p.Helper()
+	r, m := p.memory(p.a, p.record(node.OpComplete, "second"))
+	for occurrence, d := range map[string]time.Duration{"third \x00 {}": retention - time.Minute, "first": retention + time.Minute, "brief": p.h.Unit} {
+		p.expect(node.Granted, p.a, withRetention(p.record(node.OpComplete, occurrence), d))
+	}
+	p.outlast(p.h.Unit)
+	return r, m
 }
 
 // memory returns what a node remembers of the name.

@@ -11,15 +11,12 @@ var shareClaims = []claim{
 	{"readers hold a name together", func(p *probe) {
 		t := p.token(0)
 		r := p.expect(node.Granted, p.a, shared(p.acquire("one", t)))
-		if r.Share != (node.Share{Mode: node.Shared}) {
+		if r.Share != reader {
 			p.Fatalf("the share is %v", r.Share)
 		}
 		p.expect(node.Granted, p.b, shared(p.acquire("two", t+1)))
 		p.expect(node.Granted, p.a, shared(p.acquire("three", t+2)))
-		r = p.holders(3)
-		if r.Value != "one" || r.Share.Mode != node.Shared || r.HolderToken != t {
-			p.Fatalf("held by %q with %d, %v; want one with %d", r.Value, r.HolderToken, r.Share, t)
-		}
+		p.first(3, "one", reader, t)
 		p.fence(t + 2)
 	}},
 	{"a reader and a writer exclude each other", func(p *probe) {
@@ -41,9 +38,7 @@ var shareClaims = []claim{
 		p.expect(node.Granted, p.a, shared(p.acquire("long", 0)))
 		p.expect(node.Granted, p.a, shared(withTTL(p.acquire("brief", 0), p.h.Unit)))
 		for _, req := range []node.Request{p.acquire("writer", 0), slotted(p.acquire("slot", 0), 2, 0)} {
-			if r := p.expect(node.Held, p.b, req); r.Left <= p.h.Unit {
-				p.Fatalf("all readers will have expired in %v, want up to %v", r.Left, p.long())
-			}
+			p.left(p.expect(node.Held, p.b, req), p.h.Unit, p.long())
 		}
 		p.outlast(p.h.Unit)
 		p.expect(node.Granted, p.a, shared(p.extend("long", 0)))
@@ -133,9 +128,7 @@ var shareClaims = []claim{
 		p.expect(node.Granted, p.b, shared(p.release("two", t+9)))
 		p.expect(node.Stale, p.a, shared(p.acquire("one", t+8)))
 		p.expect(node.Granted, p.a, shared(p.acquire("one", t+5)))
-		if r := p.holders(1); r.HolderToken != t+5 {
-			p.Fatalf("the holder's token is %d, want %d", r.HolderToken, t+5)
-		}
+		p.first(1, "one", reader, t+5)
 	}},
 	{"a repair of a reader needs room", func(p *probe) {
 		t := p.token(0)
@@ -173,10 +166,9 @@ var shareClaims = []claim{
 			p.name = uniqueName("repair-after-a-writer")
 			t := p.token(0)
 			p.takeAndRelease(p.a, "writer", t+5)
-			p.wantFence(p.expect(node.Granted, p.b, share(p.repair("one", t))), t+5)
-			if r := p.holders(1); r.Value != "one" || r.HolderToken != t {
-				p.Fatalf("held by %q with %d, want one with %d", r.Value, r.HolderToken, t)
-			}
+			req := share(p.repair("one", t))
+			p.wantFence(p.expect(node.Granted, p.b, req), t+5)
+			p.first(1, "one", req.Share, t)
 			p.expect(node.Held, p.a, p.acquire("writer", t+9))
 		}
 	}},
@@ -185,10 +177,7 @@ var shareClaims = []claim{
 		p.expect(node.Held, p.b, shared(p.acquire("two", t+1)))
 		p.expect(node.Granted, p.a, shared(p.extend("one", t)))
 		p.expect(node.Granted, p.b, shared(p.acquire("two", t+1)))
-		r := p.holders(2)
-		if r.Value != "one" || r.Share.Mode != node.Shared || r.HolderToken != t {
-			p.Fatalf("the first is %q, %v, with %d", r.Value, r.Share, r.HolderToken)
-		}
+		p.first(2, "one", reader, t)
 		p.expect(node.Granted, p.a, shared(p.release("one", t)))
 		p.holders(1)
 	}},
@@ -246,8 +235,10 @@ var shareClaims = []claim{
 	}},
 }
 
+var reader = node.Share{Mode: node.Shared}
+
 func shared(req node.Request) node.Request {
-	req.Share = node.Share{Mode: node.Shared}
+	req.Share = reader
 	return req
 }
 

@@ -72,16 +72,11 @@ var slotClaims = []claim{
 			token := t + 2 + node.Token(i)
 			p.expectSlot(2, p.b, slotted(p.acquire("one", token), 3, wish))
 			// Of several holders the one with the lowest token is named.
-			r := p.holders(2)
-			if r.Value != "two" || r.Share.Slot != 1 || r.HolderToken != t+1 {
-				p.Fatalf("the first is %q in %v with %d, want two in slot 1 with %d", r.Value, r.Share, r.HolderToken, t+1)
-			}
+			p.first(2, "two", node.Share{Mode: node.Slotted, Slots: 3, Slot: 1}, t+1)
 			p.fence(token)
 		}
 		p.expect(node.Granted, p.a, slotted(p.release("two", t+1), 3, 1))
-		if r := p.holders(1); r.Value != "one" || r.Share.Slot != 2 || r.HolderToken != t+3 {
-			p.Fatalf("the one that is left is %q in %v with %d, want one in slot 2 with %d", r.Value, r.Share, r.HolderToken, t+3)
-		}
+		p.first(1, "one", node.Share{Mode: node.Slotted, Slots: 3, Slot: 2}, t+3)
 	}},
 	{"an earlier proposal does not move a slot back", func(p *probe) {
 		t := p.token(0)
@@ -107,9 +102,7 @@ var slotClaims = []claim{
 		t := p.token(0)
 		p.expectSlot(0, p.a, slotted(withTTL(p.acquire("short", t), p.h.Unit), 2, 0))
 		p.expectSlot(1, p.a, slotted(p.acquire("long", t+1), 2, 0))
-		if r := p.expect(node.Held, p.a, slotted(p.acquire("next", t+2), 2, 0)); r.Left <= 0 || r.Left > p.h.Unit {
-			p.Fatalf("a slot is free in %v, want at most %v", r.Left, p.h.Unit)
-		}
+		p.left(p.expect(node.Held, p.a, slotted(p.acquire("next", t+2), 2, 0)), 0, p.h.Unit)
 		p.outlast(p.h.Unit)
 		p.expectSlot(0, p.b, slotted(p.acquire("next", t+3), 2, 0))
 		p.holders(2)
@@ -147,9 +140,7 @@ var slotClaims = []claim{
 			p.Fatalf("the free slots are %b, want 10", r.Free)
 		}
 		p.expect(node.Held, p.b, slotted(p.repair("two", t+1), 3, 2))
-		if r := p.holders(2); r.Value != "one" || r.Share.Slot != 2 {
-			p.Fatalf("held by %q in %v, want one in slot 2", r.Value, r.Share)
-		}
+		p.first(2, "one", node.Share{Mode: node.Slotted, Slots: 3, Slot: 2}, t)
 		p.expect(node.Held, p.b, slotted(p.repair("three", t+2), 3, 2))
 		p.expect(node.Granted, p.b, slotted(p.repair("three", t+2), 3, 1), slotted(p.release("one", t), 3, 2))
 		p.expect(node.Granted, p.b, slotted(p.repair("two", t+1), 3, 2))

@@ -63,7 +63,7 @@ func judge(t *testing.T, kind string, m mutant, only []string) map[string]string
 			continue
 		}
 		a, b := h.Open(t)
-		if why := refute(h, c, a, b); why != "" {
+		if why := refute(h, c, a, b, nil); why != "" {
 			failed[c.name] = why
 		}
 	}
@@ -91,14 +91,19 @@ func harness(kind string, m mutant) Harness {
 	}
 }
 
-// refute returns why the claim failed, or "".
-func refute(h Harness, c claim, a, b node.Node) string {
+// refute returns why the claim failed, or "". late, if it is not nil, distinguishes a
+// slow machine.
+func refute(h Harness, c claim, a, b node.Node, late func(r *recorder) *lateness) string {
 	r := &recorder{}
 	done := make(chan struct{})
 	// A goroutine of its own, because Fatalf ends the goroutine that calls it.
 	go func() {
 		defer close(done)
-		c.check(newProbe(r, h, c, a, b))
+		p := newProbe(r, h, c, a, b)
+		if late != nil {
+			p.late = late(r)
+		}
+		c.check(p)
 	}()
 	<-done
 	for _, f := range r.cleanups {

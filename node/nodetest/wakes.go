@@ -43,38 +43,18 @@ var wakeClaims = []claim{
 			p.Fatalf("the wake carries the fence %v, want %v", heard[0].Fence, token)
 		}
 	}},
-	{"a woken waiter that does not ask loses its place", func(p *probe) {
-		e := p.listen(p.a)
-		first := p.line(p.a, "silent", "two")
-		p.expect(node.Granted, p.b, p.release("holder", 0))
-		e.expect(turn("silent"))
-		p.expectRank(node.Reserved, 2, p.a, p.wait("two", first, 2*time.Millisecond))
-		p.pass(node.TurnLease + p.tolerance)
-		p.expectRank(node.Granted, 0, p.a, p.wait("two", first, 2*time.Millisecond))
-	}},
 	// Only the last waiter answers. Eight are called first, the head among them,
 	// then eight times as many.
 	{"those behind a silent head are called, ever more, and lapse together", func(p *probe) {
 		e := p.listen(p.a)
-		var silent []string
-		for i := range 12 {
-			silent = append(silent, fmt.Sprint("silent ", i))
-		}
-		first := p.line(p.a, append(silent, "living")...)
-		living := p.wait("living", first, 13*time.Millisecond)
+		silent, living := p.silentLine()
 		p.expect(node.Granted, p.b, p.release("holder", 0))
 		e.expect(turn(silent[0]))
 		p.pass(node.TurnLease + p.tolerance)
 		for _, group := range [][]string{silent[1:9], silent[9:]} {
 			reply := p.expect(node.Reserved, p.a, living)
-			if reply.Left <= 0 || reply.Left > node.TurnLease {
-				p.Fatalf("it is to look again in %v, want when the reservation ends", reply.Left)
-			}
-			wants := []node.Wake{turn(group[0])}
-			for _, w := range group[1:] {
-				wants = append(wants, called(w))
-			}
-			e.expect(wants...)
+			p.left(reply, 0, node.TurnLease) // until it is to look again
+			e.expect(append([]node.Wake{turn(group[0])}, called(group[1:]...)...)...)
 			p.pass(node.TurnLease + p.tolerance)
 		}
 		p.expectRank(node.Granted, 0, p.a, living)
@@ -83,21 +63,11 @@ var wakeClaims = []claim{
 	// has no more time than they have: its place may be all that keeps out a reader.
 	{"a held name has the same rule for silent waiters", func(p *probe) {
 		e := p.listen(p.a)
-		var silent []string
-		for i := range 12 {
-			silent = append(silent, fmt.Sprint("silent ", i))
-		}
-		first := p.line(p.a, append(silent, "living")...)
-		living := p.wait("living", first, 13*time.Millisecond)
+		silent, living := p.silentLine()
 		p.pass(node.WaiterLease + p.tolerance)
 		for _, from := range []int{1, 9} {
 			p.expectRank(node.Held, 13-from, p.a, living)
-			group := silent[from:min(from+8, 12)]
-			var wants []node.Wake
-			for _, w := range group {
-				wants = append(wants, called(w))
-			}
-			e.expect(wants...)
+			e.expect(called(silent[from:min(from+8, 12)]...)...)
 			p.pass(node.TurnLease + p.tolerance)
 		}
 		p.expectRank(node.Held, 1, p.a, living)
@@ -110,7 +80,7 @@ var wakeClaims = []claim{
 		e.expect(turn("one"))
 		p.pass(node.TurnLease + p.tolerance)
 		p.expectRank(node.Reserved, 4, p.a, five)
-		e.expect(turn("two"), called("three"), called("four"))
+		e.expect(append([]node.Wake{turn("two")}, called("three", "four")...)...)
 		p.expect(node.Reserved, p.a, p.wait("three", first, 3*time.Millisecond))
 		p.pass(node.TurnLease + p.tolerance)
 		p.expectRank(node.Reserved, 2, p.a, five) // the place of "four" is gone, that of "three" is not
@@ -148,15 +118,6 @@ var wakeClaims = []claim{
 
 // yieldClaims are for nodes that keep a queue and can yield a name to its head.
 var yieldClaims = []claim{
-	{"a yield gives way to a lower ticket", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.wait("late", first, 9*time.Millisecond))
-		p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-		p.expectRank(node.Reserved, 2, p.b, p.yield("late", first, 9*time.Millisecond))
-		p.free()
-		p.expectRank(node.Reserved, 2, p.b, p.wait("late", first, 9*time.Millisecond))
-		p.expectRank(node.Granted, 0, p.a, p.wait("early", first, time.Millisecond))
-	}},
 	{"a yield keeps the name from a higher ticket", func(p *probe) {
 		first := p.token(0)
 		p.expect(node.Granted, p.a, p.wait("early", first, time.Millisecond))
@@ -176,8 +137,9 @@ var yieldClaims = []claim{
 		p.free()
 	}},
 	// A yield that was kept is executed a second time: a proxy repeated it.
-	// Meanwhile a waiter with a lower ticket has come.
-	{"a yield is carried out once", func(p *probe) {
+	// Meanwhile a waiter with a lower ticket has come. What a yield keeps is still held
+	// under the token that it was granted with.
+	{"a yield gives way to a lower ticket, once", func(p *probe) {
 		first := p.token(0)
 		req := p.wait("late", first, 9*time.Millisecond)
 		req.Token = first
@@ -185,25 +147,15 @@ var yieldClaims = []claim{
 		yield := p.yield("late", first, 9*time.Millisecond)
 		yield.Token = first + 1
 		p.wantFence(p.expect(node.Granted, p.a, yield), first+1)
+		p.holderToken(first)
 		p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
 		p.expect(node.Stale, p.b, yield)
 		p.heldBy("late")
 		yield.Token++
 		p.expectRank(node.Reserved, 2, p.b, yield)
 		p.free()
-	}},
-	// A name that a yield keeps is still held under the token that it was granted
-	// with.
-	{"a yield that is kept leaves the holder its token", func(p *probe) {
-		first := p.token(0)
-		req := p.wait("early", first, time.Millisecond)
-		req.Token = first
-		p.expect(node.Granted, p.a, req)
-		yield := p.yield("early", first, time.Millisecond)
-		yield.Token = first + 1
-		p.expect(node.Granted, p.a, yield)
-		p.fence(first + 1)
-		p.holderToken(first)
+		p.expectRank(node.Reserved, 2, p.b, p.wait("late", first, 9*time.Millisecond))
+		p.expectRank(node.Granted, 0, p.a, p.wait("early", first, time.Millisecond))
 	}},
 }
 
@@ -288,9 +240,14 @@ func (e *ear) expect(wants ...node.Wake) []node.Wake {
 func turn(value string) node.Wake {
 	return node.Wake{Kind: node.WakeTurn, Value: value}
 }
-func called(value string) node.Wake {
-	return node.Wake{Kind: node.WakeCall, Value: value}
+
+func called(values ...string) (all []node.Wake) {
+	for _, value := range values {
+		all = append(all, node.Wake{Kind: node.WakeCall, Value: value})
+	}
+	return all
 }
+
 func near(value string) node.Wake {
 	return node.Wake{Kind: node.WakeNear, Value: value}
 }
@@ -304,6 +261,17 @@ func (p *probe) line(n node.Node, waiters ...string) node.Token {
 		p.expectRank(node.Held, i+1, n, p.wait(w, first, time.Duration(i+1)*time.Millisecond))
 	}
 	return first
+}
+
+// silentLine queues twelve waiters that do not ask again, and the request of one that
+// does.
+func (p *probe) silentLine() (silent []string, living node.Request) {
+	p.Helper()
+	for i := range 12 {
+		silent = append(silent, fmt.Sprint("silent ", i))
+	}
+	first := p.line(p.a, append(slices.Clone(silent), "living")...)
+	return silent, p.wait("living", first, 13*time.Millisecond)
 }
 
 // yield is an OpYield by a client that arrived this long after the first.

@@ -20,19 +20,11 @@ func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
 	if err != nil {
 		return "", now, err
 	}
-	for {
-		conn, err := n.store.session(ctx)
-		if err != nil {
-			return "", now, err
-		}
-		id, err := within(ctx, func() (string, error) { return ensemble(conn) })
-		switch {
-		case errors.Is(err, zk.ErrNoAuth):
-			return root, now, nil
-		case !again(err) || ctx.Err() != nil:
-			return id, now, explain(err)
-		}
+	id, err := inSession(ctx, &n.store.link, ensemble)
+	if errors.Is(err, zk.ErrNoAuth) {
+		return root, now, nil
 	}
+	return id, now, explain(err)
 }
 
 // ensemble returns the data of the znode, which it creates if there is none.

@@ -50,6 +50,7 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -119,20 +120,12 @@ func From(conn *zk.Conn, opts *Options) (*Node, error) {
 
 // newNode returns a node for servers, or for a connection.
 func newNode(servers []string, conn *zk.Conn, o Options) (*Node, error) {
-	if o.Root == "" {
-		o.Root = defaultRoot
-	}
+	o.Root, o.Session, o.MaxBuffer = cmp.Or(o.Root, defaultRoot), cmp.Or(o.Session, defaultSession), cmp.Or(o.MaxBuffer, defaultBuffer)
 	if !strings.HasPrefix(o.Root, "/") || o.Root == "/" || strings.HasSuffix(o.Root, "/") || strings.Contains(o.Root, "//") || strings.ContainsAny(o.Root, " @\x00") {
 		return nil, &node.ConfigError{Field: "Root", Value: o.Root, Bound: "a path such as /apps/locks"}
 	}
-	if o.Session == 0 {
-		o.Session = defaultSession
-	}
 	if o.Session < time.Second || o.Session > time.Hour {
 		return nil, &node.ConfigError{Field: "Session", Value: o.Session, Bound: "between 1 s and 1 h"}
-	}
-	if o.MaxBuffer == 0 {
-		o.MaxBuffer = defaultBuffer
 	}
 	if o.MaxBuffer < 4096 {
 		return nil, &node.ConfigError{Field: "MaxBuffer", Value: o.MaxBuffer, Bound: "4,096 bytes or more"}
@@ -140,9 +133,7 @@ func newNode(servers []string, conn *zk.Conn, o Options) (*Node, error) {
 	if o.User == "" && o.Password != "" || strings.Contains(o.User, ":") {
 		return nil, &node.ConfigError{Field: "User", Value: o.User, Bound: "a user without a colon, if there is a password"}
 	}
-	if o.Name == "" {
-		o.Name = "zookeeper://" + strings.Join(slices.Sorted(slices.Values(servers)), "+") + o.Root
-	}
+	o.Name = cmp.Or(o.Name, "zookeeper://"+strings.Join(slices.Sorted(slices.Values(servers)), "+")+o.Root)
 	s := newStore(servers, conn, o)
 	return &Node{casnode.New(s, &casnode.Options{Poll: o.Poll}), s}, nil
 }

@@ -62,26 +62,8 @@ func (s *store) Read(ctx context.Context, name string) (casnode.Snapshot, error)
 	return casnode.Snapshot{Row: p.row.Row, Marker: p.marker.Row, Server: p.server, KeepsFences: true, Floor: p.floor}, nil
 }
 
-// read reads in one session, and repeats it if there were two: the second one may be on
-// a server that lags behind what the first has seen.
-func (s *store) read(ctx context.Context, name string) (p place, err error) {
-	for {
-		conn, err := s.session(ctx)
-		if err != nil {
-			return p, err
-		}
-		p, err = within(ctx, func() (place, error) {
-			session := conn.SessionID()
-			p, err := s.readIn(conn, name, callOf(ctx))
-			if err == nil && (session == 0 || conn.SessionID() != session) {
-				err = errMoved
-			}
-			return p, err
-		})
-		if !again(err) || ctx.Err() != nil {
-			return p, err
-		}
-	}
+func (s *store) read(ctx context.Context, name string) (place, error) {
+	return inSession(ctx, &s.link, func(conn *zk.Conn) (place, error) { return s.readIn(conn, name, callOf(ctx)) })
 }
 
 // readIn reads in a session.
@@ -95,19 +77,28 @@ func (s *store) readIn(conn *zk.Conn, name string, c *call) (p place, err error)
 		}
 		return s.collect(conn, name, sync)
 	}
-	// A quorum has executed this write, and with it all that was acknowledged before.
-	stat, err := conn.Set(s.root+wakesPath, nil, -1)
-	if errors.Is(err, zk.ErrNoNode) {
-		return p, s.unprepared(s.root + wakesPath)
-	}
+	zxid, err := s.catchUp(conn)
 	if err != nil {
 		return p, err
 	}
 	for last := (place{}); ; last = p {
-		if p, err = s.collect(conn, name, nil); err != nil || p.asOf(stat.Mzxid) || p.same(last) {
+		if p, err = s.collect(conn, name, nil); err != nil || p.asOf(zxid) || p.same(last) {
 			return p, err
 		}
 	}
+}
+
+// catchUp has a quorum execute a write, and with it all that was acknowledged before. It
+// returns the zxid of that write.
+func (s *store) catchUp(conn *zk.Conn) (int64, error) {
+	stat, err := conn.Set(s.root+wakesPath, nil, -1)
+	if errors.Is(err, zk.ErrNoNode) {
+		return 0, s.unprepared(s.root + wakesPath)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return stat.Mzxid, nil
 }
 
 // asOf reports whether all is as it was at a zxid before it was read. A row that is

@@ -55,32 +55,20 @@ func decode(data []byte) (version string, b book, state []byte) {
 
 // Scan reads the names of all rows, since ZooKeeper has no pages, and then some rows.
 func (s *store) Scan(ctx context.Context, after string, limit int) ([]casnode.Row, error) {
-	for {
-		conn, err := s.session(ctx)
-		if err != nil {
-			return nil, err
-		}
-		rows, err := within(ctx, func() ([]casnode.Row, error) { return s.scan(ctx, conn, after, limit) })
-		if !again(err) || ctx.Err() != nil {
-			return rows, explain(err)
-		}
-	}
+	rows, err := inSession(ctx, &s.link, func(conn *zk.Conn) ([]casnode.Row, error) { return s.scan(ctx, conn, after, limit) })
+	return rows, explain(err)
 }
 
 func (s *store) scan(ctx context.Context, conn *zk.Conn, after string, limit int) (rows []casnode.Row, err error) {
-	session := conn.SessionID()
 	if c := callOf(ctx); c.probe || c.display {
 		_, err = conn.Sync(s.root)
 	} else {
-		_, err = conn.Set(s.root+wakesPath, nil, -1) // as for a Read
+		_, err = s.catchUp(conn)
 	}
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, s.unprepared(s.root + wakesPath)
+	var children []string
+	if err == nil {
+		children, _, err = conn.Children(s.root + rowsPath)
 	}
-	if err != nil {
-		return nil, err
-	}
-	children, _, err := conn.Children(s.root + rowsPath)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, s.unprepared(s.root + rowsPath)
 	}
@@ -109,9 +97,6 @@ func (s *store) scan(ctx context.Context, conn *zk.Conn, after string, limit int
 			r.Version, _, r.State = decode(z.data)
 			rows = append(rows, r)
 		}
-	}
-	if conn.SessionID() != session {
-		return nil, errMoved
 	}
 	return rows, ctx.Err()
 }

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -218,7 +219,30 @@ func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// all calls functions at once, and returns their errors.
+// inSession calls f, and again if that was not all in one session: the next one may be
+// on a server that lags behind what the first has seen.
+func inSession[T any](ctx context.Context, l *link, f func(conn *zk.Conn) (T, error)) (T, error) {
+	for {
+		conn, err := l.session(ctx)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		value, err := within(ctx, func() (T, error) {
+			session := conn.SessionID()
+			value, err := f(conn)
+			if err == nil && (session == 0 || conn.SessionID() != session) {
+				err = errMoved
+			}
+			return value, err
+		})
+		if !again(err) || ctx.Err() != nil {
+			return value, err
+		}
+	}
+}
+
+// all calls functions at once, and returns the first of their errors.
 func all(fs ...func() error) error {
 	errs := make([]error, len(fs))
 	var ended sync.WaitGroup
@@ -226,10 +250,5 @@ func all(fs ...func() error) error {
 		ended.Go(func() { errs[i] = f() })
 	}
 	ended.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }

@@ -64,12 +64,8 @@ func (s *store) row(name string) string {
 // identity, too.
 func (s *store) Prepare(ctx context.Context) error {
 	for {
-		conn, err := s.session(ctx)
-		if err != nil {
-			return err
-		}
-		done, err := within(ctx, func() (bool, error) { return s.prepare(conn) })
-		if (done || err != nil) && !again(err) || ctx.Err() != nil {
+		done, err := inSession(ctx, &s.link, s.prepare)
+		if done || err != nil || ctx.Err() != nil {
 			return explain(err)
 		}
 	}
@@ -114,9 +110,7 @@ func (s *store) prepare(conn *zk.Conn) (bool, error) {
 	if len(missing) == 0 && len(identities) == 1 {
 		return true, nil
 	}
-	for _, old := range identities {
-		missing = append(missing, &zk.DeleteRequest{Path: s.root + identityPath + "/" + old, Version: -1})
-	}
+	missing = append(missing, deletions(s.root+identityPath, identities)...)
 	create(identityPath+"/"+rand.Text(), nil)
 	_, err = conn.Multi(missing...)
 	if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) {

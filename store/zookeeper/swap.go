@@ -53,7 +53,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row
 		return false, unsent(explain(err))
 	}
 	for i, l := range mail { // those that do not fit are lost
-		if size += 2*len(l.path) + 200; size > s.opts.MaxBuffer {
+		if size += 2*len(l) + 200; size > s.opts.MaxBuffer {
 			mail = mail[:i]
 			break
 		}
@@ -84,11 +84,11 @@ func unsent(err error) error {
 
 // multi executes operations, and sends mail with them, as far as it can be delivered.
 // It reports whether the operations were executed.
-func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, mail []letter) (bool, error) {
+func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, mail []string) (bool, error) {
 	for {
 		every := slices.Clone(ops)
 		for _, l := range mail {
-			every = append(every, &zk.CheckVersionRequest{Path: path.Dir(l.path) + "/" + owner, Version: -1}, &zk.CreateRequest{Path: l.path, Acl: s.acl, Flags: zk.FlagEphemeralSequential})
+			every = append(every, &zk.CheckVersionRequest{Path: path.Dir(l) + "/" + owner, Version: -1}, &zk.CreateRequest{Path: l, Acl: s.acl, Flags: zk.FlagEphemeralSequential})
 		}
 		results, err := within(ctx, func() ([]zk.MultiResponse, error) { return conn.Multi(every...) })
 		if err == nil {
@@ -99,9 +99,9 @@ func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, mail []lett
 			return false, explain(err)
 		}
 		if failed >= len(ops) {
-			gone := path.Dir(mail[(failed-len(ops))/2].path) // the inbox of a process that has ended
+			gone := path.Dir(mail[(failed-len(ops))/2]) // the inbox of a process that has ended
 			go clearInbox(conn, gone)
-			mail = slices.DeleteFunc(slices.Clone(mail), func(l letter) bool { return path.Dir(l.path) == gone })
+			mail = slices.DeleteFunc(slices.Clone(mail), func(l string) bool { return path.Dir(l) == gone })
 			continue
 		}
 		if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNotEmpty) {

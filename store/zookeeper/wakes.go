@@ -73,19 +73,16 @@ func waiterOf(word string) uint64 {
 	return h.Sum64()
 }
 
-// letter is a wake on its way: the znode to create, without its number.
-type letter struct{ path string }
-
 func (s *store) inboxPath(id uint64) string {
 	return s.root + wakesPath + "/" + strconv.FormatUint(id, 16)
 }
 
-// address returns the letters for wakes.
-func (s *store) address(ctx context.Context, conn *zk.Conn, b book, wakes []string) (mail []letter, err error) {
+// address returns the letters for wakes: the znodes to create, without their numbers.
+func (s *store) address(ctx context.Context, conn *zk.Conn, b book, wakes []string) (mail []string, err error) {
 	var everybody []string
 	for _, text := range wakes {
 		put := func(inbox string) {
-			mail = append(mail, letter{inbox + "/" + base64.RawURLEncoding.EncodeToString([]byte(text)) + "."})
+			mail = append(mail, inbox+"/"+base64.RawURLEncoding.EncodeToString([]byte(text))+".")
 		}
 		if id := b.inbox(waiterOf(text[strings.LastIndexByte(text, ' ')+1:])); id != 0 {
 			put(s.inboxPath(id))
@@ -197,13 +194,17 @@ func number(name string) string {
 	return number
 }
 
-// remove removes letters that were read.
-func remove(conn *zk.Conn, path string, names []string) {
-	var ops []any
+// deletions are the operations that remove children.
+func deletions(path string, names []string) (ops []any) {
 	for _, name := range names {
 		ops = append(ops, &zk.DeleteRequest{Path: path + "/" + name, Version: -1})
 	}
-	if _, err := conn.Multi(ops...); errors.Is(err, zk.ErrNoNode) {
+	return ops
+}
+
+// remove removes letters that were read.
+func remove(conn *zk.Conn, path string, names []string) {
+	if _, err := conn.Multi(deletions(path, names)...); errors.Is(err, zk.ErrNoNode) {
 		for _, name := range names { // a sender has gone, and its letters with it
 			_ = conn.Delete(path+"/"+name, -1)
 		}
@@ -237,11 +238,7 @@ func clearInbox(conn *zk.Conn, path string) {
 		if err != nil || slices.Contains(names, owner) {
 			return
 		}
-		var ops []any
-		for _, name := range names {
-			ops = append(ops, &zk.DeleteRequest{Path: path + "/" + name, Version: -1})
-		}
-		if _, err := conn.Multi(append(ops, &zk.DeleteRequest{Path: path, Version: -1})...); err == nil {
+		if _, err := conn.Multi(append(deletions(path, names), &zk.DeleteRequest{Path: path, Version: -1})...); err == nil {
 			return
 		}
 	}

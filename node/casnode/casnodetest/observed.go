@@ -120,9 +120,7 @@ func timerClaims(shortest time.Duration) []claim {
 		}},
 		{name: "a row and its timers are of one moment", check: func(p *probe) {
 			name := p.name("job")
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
+			p.during(func() {
 				for range 20 {
 					id := row("", "").Version[:12]
 					start(p, name, id, time.Minute)
@@ -137,13 +135,7 @@ func timerClaims(shortest time.Duration) []claim {
 						p.Errorf("DropTimers: %v", err)
 					}
 				}
-			}()
-			for going := true; going; {
-				select {
-				case <-ended:
-					going = false
-				default:
-				}
+			}, func() bool {
 				seen := p.read(p.b, name)
 				if id := string(seen.Row.State); len(id) == 12 && !slices.Contains(seen.Row.Timers, id) {
 					// It may have been read before the timer was dropped, and the timers
@@ -152,8 +144,8 @@ func timerClaims(shortest time.Duration) []claim {
 						p.Errorf("the row refers to a timer that is said not to run")
 					}
 				}
-			}
-			<-ended
+				return true
+			})
 		}},
 	}
 }

@@ -46,33 +46,47 @@ var snapshotClaims = []claim{
 		}
 		put(name, 1)
 		put(casnode.MarkerName, 1)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for i := 2; i < 50; i++ {
-				put(name, i)
-				put(casnode.MarkerName, i)
-			}
-		}()
 		number := func(r casnode.Row) int {
 			n, _ := strconv.Atoi(r.Version[min(1, len(r.Version)):])
 			return n
 		}
-		for going := true; going; {
-			select {
-			case <-ended:
-				going = false
-			default:
+		p.during(func() {
+			for i := 2; i < 50; i++ {
+				put(name, i)
+				put(casnode.MarkerName, i)
 			}
+		}, func() bool {
 			seen := p.read(p.b, name)
-			if r, m := number(seen.Row), number(seen.Marker); r != m && r != m+1 {
+			r, m := number(seen.Row), number(seen.Marker)
+			if r != m && r != m+1 {
 				p.Errorf("Read returned the row of %d with the marker of %d", r, m)
-				going = false
 			}
-		}
-		<-ended
+			return r == m || r == m+1
+		})
 		p.mark() // under a version that nobody knows
 	}},
+}
+
+// during calls look again and again, as long as it returns true, until others has
+// returned.
+func (p *probe) during(others func(), look func() bool) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		others()
+	}()
+	defer func() { <-ended }()
+	for {
+		select {
+		case <-ended:
+			look()
+			return
+		default:
+		}
+		if !look() {
+			return
+		}
+	}
 }
 
 // clockClaims are those of a store with a clock.

@@ -1,6 +1,7 @@
 package casnodetest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -38,9 +39,10 @@ type store struct {
 	key    func(name string) string
 	read   func(s *store, name string) casnode.Snapshot
 	page   func(rows []casnode.Row, after string, limit int) []casnode.Row
-	remove func(s *store, seen casnode.Snapshot, r casnode.Row) bool
+	remove sameness
 	unable func(s *store, ctx context.Context) error
-	wake   func(s *store, done bool, wakes []string) []string
+	wake   func(wakes []string) []string
+	rash   bool // the wakes of a write that is refused are sent
 	reset  func(s *store) error
 	deaf   bool                            // Hear ignores its context
 	hears  bool                            // Hear ignores that the store is closed
@@ -70,37 +72,35 @@ func newStore(on *shelf) *store {
 			defer s.mu.Unlock()
 			return s.snapshot(name)
 		},
-		page: func(rows []casnode.Row, after string, limit int) []casnode.Row {
-			rows = slices.DeleteFunc(rows, func(r casnode.Row) bool { return r.Name <= after })
-			slices.SortFunc(rows, func(a, b casnode.Row) int { return strings.Compare(a.Name, b.Name) })
-			return rows[:min(limit, len(rows))]
-		},
-		remove: func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
-			return s.rows[r.Name].Version == r.Version && s.server == seen.Server
-		},
+		page:   pageBy(strings.Compare),
+		remove: allOf(sameVersion, sameServer),
 		unable: func(s *store, ctx context.Context) error {
 			if s.closed {
 				return errors.New("the store is closed")
 			}
-			if s.mu.Lock(); !s.prepared {
-				defer s.mu.Unlock()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if !s.prepared {
 				return casnode.ErrUnprepared
 			}
-			s.mu.Unlock()
 			return ctx.Err()
 		},
-		wake: func(_ *store, done bool, wakes []string) []string {
-			if !done {
-				return nil
-			}
-			return wakes
-		},
+		wake:       func(wakes []string) []string { return wakes },
 		reset:      func(s *store) error { return nil },
 		commit:     func(context.Context) error { return nil },
 		timely:     func(late time.Duration) bool { return late >= 0 && late <= casnode.Span },
 		stamp:      func(late time.Duration) time.Duration { return late },
 		stampWakes: func(wakes []string) []string { return wakes },
 		shown:      func(s *store, seen casnode.Snapshot) casnode.Snapshot { return s.snapshot(seen.Row.Name) },
+	}
+}
+
+// pageBy returns what returns a page in an order. The marker comes first in all.
+func pageBy(order func(a, b string) int) func(rows []casnode.Row, after string, limit int) []casnode.Row {
+	return func(rows []casnode.Row, after string, limit int) []casnode.Row {
+		rows = slices.DeleteFunc(rows, func(r casnode.Row) bool { return order(r.Name, after) <= 0 })
+		slices.SortFunc(rows, func(a, b casnode.Row) int { return order(a.Name, b.Name) })
+		return rows[:min(limit, len(rows))]
 	}
 }
 
@@ -112,8 +112,9 @@ var (
 	sameMarker = either(ofMarker, func(s *store, seen casnode.Snapshot, _ casnode.Row) bool {
 		return s.rows[casnode.MarkerName].Version == seen.Marker.Version
 	})
-	sameServer sameness = func(s *store, seen casnode.Snapshot, _ casnode.Row) bool { return seen.Server == s.server }
-	sameState  sameness = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+	sameVersion sameness = func(s *store, _ casnode.Snapshot, r casnode.Row) bool { return s.rows[r.Name].Version == r.Version }
+	sameServer  sameness = func(s *store, seen casnode.Snapshot, _ casnode.Row) bool { return seen.Server == s.server }
+	sameState   sameness = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
 		return string(s.rows[r.Name].State) == string(seen.Row.State)
 	}
 
@@ -154,6 +155,13 @@ func shows(change func(s *store, name string, seen *casnode.Snapshot)) func(*sto
 	}
 }
 
+// keeps has a Swap keep something else than the row.
+func keeps(change func(s *store, r *casnode.Row)) func(*store) {
+	return func(s *store) {
+		s.keep = func(r casnode.Row) casnode.Row { change(s, &r); return r }
+	}
+}
+
 // letOthersIn gives the mutex away for a moment.
 func (s *store) letOthersIn() {
 	s.mu.Unlock()
@@ -181,9 +189,11 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, r casnode.Row, 
 
 func (s *store) write(ctx context.Context, seen casnode.Snapshot, r casnode.Row, wakes []string, same sameness) (bool, error) {
 	done, ears := s.swap(seen, r, same)
-	for _, wake := range s.wake(s, done, wakes) {
-		for _, hear := range ears {
-			hear(wake)
+	if done || s.rash {
+		for _, wake := range s.wake(wakes) {
+			for _, hear := range ears {
+				hear(wake)
+			}
 		}
 	}
 	return done, s.commit(ctx)
@@ -262,11 +272,13 @@ func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) erro
 }
 
 func (s *store) Prepare(context.Context) error {
-	err := s.reset(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.reset(s); err != nil {
+		return err
+	}
 	s.prepared = true
-	return err
+	return nil
 }
 
 func (s *store) String() string { return s.name }
@@ -430,25 +442,15 @@ var mutants = []struct {
 			return allOf(sameRow, sameMarker, sameServer)(s, seen, r)
 		}
 	}, "of many Swaps at once one is done"},
-	{"versions are counted", func(s *store) {
-		s.keep = func(r casnode.Row) casnode.Row {
-			r.Version = "1" + strings.Repeat("1", len(s.rows[r.Name].Version))
-			return r
-		}
-	}, "a Swap is refused if the row is gone"},
-	{"versions are cut off", func(s *store) {
-		s.keep = func(r casnode.Row) casnode.Row { r.Version = r.Version[:min(8, len(r.Version))]; return r }
-	}, "a row is read as it was written, by every client"},
-	{"states end at a zero byte", func(s *store) {
-		s.keep = func(r casnode.Row) casnode.Row {
-			state, _, _ := strings.Cut(string(r.State), "\x00")
-			r.State = []byte(state)
-			return r
-		}
-	}, "a row is read as it was written, by every client"},
-	{"states are cut off", func(s *store) {
-		s.keep = func(r casnode.Row) casnode.Row { r.State = r.State[:min(65535, len(r.State))]; return r }
-	}, "a row is read as it was written, by every client"},
+	{"versions are counted", keeps(func(s *store, r *casnode.Row) {
+		r.Version = "1" + strings.Repeat("1", len(s.rows[r.Name].Version))
+	}), "a Swap is refused if the row is gone"},
+	{"versions are cut off", keeps(func(_ *store, r *casnode.Row) { r.Version = r.Version[:min(8, len(r.Version))] }),
+		"a row is read as it was written, by every client"},
+	{"states end at a zero byte", keeps(func(_ *store, r *casnode.Row) { r.State, _, _ = bytes.Cut(r.State, []byte{0}) }),
+		"a row is read as it was written, by every client"},
+	{"states are cut off", keeps(func(_ *store, r *casnode.Row) { r.State = r.State[:min(65535, len(r.State))] }),
+		"a row is read as it was written, by every client"},
 	{"names are not case-sensitive", func(s *store) { s.key = strings.ToLower }, "names that differ in a byte are different rows"},
 	{"names have no spaces at their ends", func(s *store) { s.key = strings.TrimSpace }, "names that differ in a byte are different rows"},
 	{"a missing row has a version", shows(func(s *store, _ string, seen *casnode.Snapshot) {
@@ -481,78 +483,38 @@ var mutants = []struct {
 		seen.Server = string(rune('a' + len(s.ears)))
 		s.ears[s] = func(string) {}
 	}), "all clients see one server"},
-	{"the clock is each client's own", func(s *store) {
-		behind := time.Duration(0)
-		if s.mu.Lock(); s.ears[nil] != nil {
-			behind = time.Hour
-		}
-		s.ears[nil] = func(string) {}
-		s.mu.Unlock()
-		s.read = func(s *store, name string) casnode.Snapshot {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			seen := s.snapshot(name)
-			seen.Now = seen.Now.Add(-behind)
-			return seen
-		}
-	}, "all clients see one clock"},
+	{"the clock is each client's own", shows(func(s *store, _ string, seen *casnode.Snapshot) {
+		s.ears[s] = func(string) {}
+		seen.Now = seen.Now.Add(-time.Duration(len(s.ears)) * time.Hour)
+	}), "all clients see one clock"},
 	{"Scan begins with the row", func(s *store) {
 		page := s.page
 		s.page = func(rows []casnode.Row, after string, limit int) []casnode.Row {
 			return page(rows, after[:max(0, len(after)-1)], limit)
 		}
 	}, "Scan returns pages in the order of the bytes"},
-	{"Scan has no order", func(s *store) {
-		s.page = func(rows []casnode.Row, after string, limit int) []casnode.Row {
-			rows = slices.DeleteFunc(rows, func(r casnode.Row) bool { return r.Name <= after })
-			slices.SortFunc(rows, func(a, b casnode.Row) int { return len(a.Name) - len(b.Name) })
-			return rows[:min(limit, len(rows))]
-		}
+	{"Scan orders by length", func(s *store) {
+		s.page = pageBy(func(a, b string) int { return len(a) - len(b) })
 	}, "Scan returns pages in the order of the bytes"},
 	{"Scan orders by letters", func(s *store) {
-		s.page = func(rows []casnode.Row, after string, limit int) []casnode.Row {
-			rows = slices.DeleteFunc(rows, func(r casnode.Row) bool { return strings.ToLower(r.Name) <= strings.ToLower(after) })
-			slices.SortFunc(rows, func(a, b casnode.Row) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
-			return rows[:min(limit, len(rows))]
-		}
+		s.page = pageBy(func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
 	}, "Scan returns pages in the order of the bytes"},
 	{"Scan has no limit", func(s *store) {
 		page := s.page
 		s.page = func(rows []casnode.Row, after string, _ int) []casnode.Row { return page(rows, after, len(rows)) }
 	}, "Scan returns pages in the order of the bytes"},
 	{"Scan returns the marker", func(s *store) {
-		s.page = func(rows []casnode.Row, after string, limit int) []casnode.Row {
-			slices.SortFunc(rows, func(a, b casnode.Row) int { return strings.Compare(a.Name, b.Name) })
-			return rows[:min(limit, len(rows))]
-		}
+		s.page = pageBy(func(a, b string) int { return cmp.Or(strings.Compare(a, b), 1) })
 	}, "Scan returns all rows but the marker"},
-	{"Remove does not compare versions", func(s *store) {
-		s.remove = func(s *store, seen casnode.Snapshot, _ casnode.Row) bool { return s.server == seen.Server }
-	}, "Remove leaves what has changed, and what another server shows"},
-	{"Remove does not compare the server", func(s *store) {
-		s.remove = func(s *store, _ casnode.Snapshot, r casnode.Row) bool { return s.rows[r.Name].Version == r.Version }
-	}, "Remove leaves what has changed, and what another server shows"},
+	{"Remove does not compare versions", func(s *store) { s.remove = sameServer }, "Remove leaves what has changed, and what another server shows"},
+	{"Remove does not compare the server", func(s *store) { s.remove = sameVersion }, "Remove leaves what has changed, and what another server shows"},
 	{"Prepare empties the store", func(s *store) {
-		s.reset = func(s *store) error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			clear(s.rows)
-			return nil
-		}
+		s.reset = func(s *store) error { clear(s.rows); return nil }
 	}, "a store that is prepared again keeps its rows"},
-	{"wakes are lost", func(s *store) {
-		s.wake = func(*store, bool, []string) []string { return nil }
-	}, "wakes arrive with the write, and only with it"},
-	{"wakes come without a write", func(s *store) {
-		s.wake = func(_ *store, _ bool, wakes []string) []string { return wakes }
-	}, "wakes arrive with the write, and only with it"},
+	{"wakes are lost", func(s *store) { s.wake = func([]string) []string { return nil } }, "wakes arrive with the write, and only with it"},
+	{"wakes come without a write", func(s *store) { s.rash = true }, "wakes arrive with the write, and only with it"},
 	{"only the first wake is sent", func(s *store) {
-		s.wake = func(_ *store, done bool, wakes []string) []string {
-			if !done {
-				return nil
-			}
-			return wakes[:min(1, len(wakes))]
-		}
+		s.wake = func(wakes []string) []string { return wakes[:min(1, len(wakes))] }
 	}, "wakes arrive with the write, and only with it"},
 	{"Hear never ends", func(s *store) { s.deaf = true }, "wakes arrive with the write, and only with it"},
 	{"contexts are ignored", func(s *store) {
@@ -590,13 +552,8 @@ var mutants = []struct {
 	}, "a store that is not prepared returns ErrUnprepared"},
 	{"Prepare fails if another one creates the table", func(s *store) {
 		s.reset = func(s *store) error {
-			s.mu.Lock()
 			before := s.prepared
-			s.mu.Unlock()
-			time.Sleep(time.Millisecond)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.prepared != before {
+			if s.letOthersIn(); s.prepared != before {
 				return errors.New("the table exists")
 			}
 			return nil

@@ -61,11 +61,3 @@ func TestCallsThatAreRefusedWriteNothing(t *testing.T) {
 		}
 	})
 }
-
-func TestNegativeTokensAreShownAsSuch(t *testing.T) {
-	gate, _ := fence.NewGate(nil)
-	n := int64(-7)
-	if err := gate.Check(context.Background(), "r", node.Token(n)); err == nil || !strings.Contains(err.Error(), "token is -7") {
-		t.Errorf("got %v", err)
-	}
-}

@@ -138,7 +138,7 @@ func TestStaleReadersAndWritersAreRefusedAndNoOthers(t *testing.T) {
 					check := s.Check
 					if l.reads {
 						check = s.CheckRead
-					} else if s.former != nil && rapid.Bool().Draw(t, "former") {
+					} else if s.put != nil && rapid.Bool().Draw(t, "former") {
 						check = s.former
 					}
 					err := check(ctx, resource, l.token)
@@ -243,21 +243,4 @@ func TestReadersAndWritersAtOnceKeepTheRule(t *testing.T) {
 			t.Errorf("%d of %d accepted: this run shows nothing", n, len(all))
 		}
 	})
-}
-
-type guardFunc func(ctx context.Context, resource string, token node.Token) error
-
-func (f guardFunc) Check(ctx context.Context, resource string, token node.Token) error {
-	return f(ctx, resource, token)
-}
-
-// TestGuardWithoutReadersTakesThemForWriters is the safe side: a guard of the
-// caller's own that knows Check alone.
-func TestGuardWithoutReadersTakesThemForWriters(t *testing.T) {
-	gate := newGate(t)
-	g := newHTTPGuard(t, guardFunc(gate.Check))
-	ctx := context.Background()
-	must(t, g.CheckRead(ctx, "r", 6))
-	wantStale(t, g.CheckRead(ctx, "r", 5), 5, 6)
-	wantStale(t, g.Check(ctx, "r", 5), 5, 6)
 }

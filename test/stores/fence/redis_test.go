@@ -91,33 +91,21 @@ func TestDeletedAndExpiredValuesKeepTheirToken(t *testing.T) {
 	})
 }
 
-// TestKeysOfAResourceShareASlot uses a server in cluster mode, which refuses a
-// script whose keys are in different slots.
+// TestKeysOfAResourceShareASlot compares what decides the slot of a key in a cluster: the
+// text from the first { to the next }, if there is some between them.
 func TestKeysOfAResourceShareASlot(t *testing.T) {
-	ctx := context.Background()
-	server := servertest.Redis(t, 1, "--cluster-enabled", "yes")[0]
-	// One command per slot, for a sixteenth of them: not every version takes
-	// ranges.
-	for from := 0; from < 16384; from += 1024 {
-		args := []string{"CLUSTER", "ADDSLOTS"}
-		for slot := range 1024 {
-			args = append(args, strconv.Itoa(from+slot))
-		}
-		server.Do(args...)
-	}
-	for end := time.Now().Add(time.Minute); !strings.Contains(server.Do("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the cluster does not come up")
-		}
-	}
-	guard := newRedis(t, goredisDriver(t, server.Addr(), 3))
 	for _, name := range []string{"a", "a}b", "{}x", "{}", "}{", "{a}", "{a}{b}", "a{b", "a{b}c}", "{{a}}", "}", "{", "a}b{c}", "%7D", "日本{}"} {
-		if err := guard.Set(ctx, name, name, 6, 0); err != nil {
-			t.Errorf("%q: %v", name, err)
-			continue
+		var keys []string
+		guard := newRedis(t, fakeDriver{err: errors.New("not sent"), keys: &keys})
+		guard.Set(t.Context(), name, "", 6, 0)
+		guard.CheckRead(t.Context(), name, 6)
+		_, rest, _ := strings.Cut(keys[0], "{")
+		tag, _, _ := strings.Cut(rest, "}")
+		for _, key := range keys {
+			if tag == "" || !strings.HasPrefix(key, "fence:{"+tag+"}:") {
+				t.Errorf("%q: the key %q does not begin with that of %q", name, key, keys[0])
+			}
 		}
-		wantStale(t, guard.Set(ctx, name, "stale", 5, 0), 5, 6)
-		wantValue(t, guard, name, fence.Value{Text: name, Exists: true, Highest: 6})
 	}
 }
 
@@ -158,77 +146,59 @@ func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
 	})
 }
 
+// fakeDriver replies with what no script of ours returns, or fails as some clients do
+// when a deadline passes: with an error of its own.
+type fakeDriver struct {
+	redis.Driver
+	reply []string
+	err   error
+	keys  *[]string // of all calls; nil if they do not matter
+}
+
+func (d fakeDriver) Eval(_ context.Context, call redis.Call) ([]string, error) {
+	if d.keys != nil {
+		*d.keys = append(*d.keys, call.Keys...)
+	}
+	return d.reply, d.err
+}
+
 func TestRedisRefusesBadOptions(t *testing.T) {
-	ctx := context.Background()
-	server := servertest.Redis(t, 1)[0]
-	driver := goredisDriver(t, server.Addr(), 3)
-	for field, opts := range map[string]fence.RedisOptions{
-		"Prefix":    {Prefix: "{a}"},
-		"Retention": {Retention: -1},
+	driver := fakeDriver{err: errors.New("something was sent")}
+	guard := newRedis(t, driver)
+	_, prefix := fence.NewRedis(driver, &fence.RedisOptions{Prefix: "{a}"})
+	_, retention := fence.NewRedis(driver, &fence.RedisOptions{Retention: -1})
+	_, missing := fence.NewRedis(nil, nil)
+	for field, err := range map[string]error{
+		"Prefix": prefix, "Retention": retention, "driver": missing,
+		"ttl":      guard.Set(t.Context(), "r", "v", 6, -time.Second),
+		"token":    guard.Set(t.Context(), "r", "v", 0, 0),
+		"resource": guard.Delete(t.Context(), "", 6),
 	} {
-		_, err := fence.NewRedis(driver, &opts)
 		var bad *node.ConfigError
 		if !errors.As(err, &bad) || bad.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if _, err := fence.NewRedis(nil, nil); !errors.Is(err, node.ErrConfig) {
-		t.Errorf("no driver: %v", err)
-	}
-	guard := newRedis(t, driver)
-	for what, err := range map[string]error{
-		"ttl":      guard.Set(ctx, "r", "v", 6, -time.Second),
-		"token":    guard.Set(ctx, "r", "v", 0, 0),
-		"resource": guard.Delete(ctx, "", 6),
-	} {
-		var bad *node.ConfigError
-		if !errors.As(err, &bad) || bad.Field != what {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if keys := server.Do("KEYS", "*"); keys != "" {
-		t.Errorf("something was written: %s", keys)
-	}
-	server.Kill()
-	if err := guard.Check(ctx, "r", 6); err == nil || errors.Is(err, fence.ErrStale) {
-		t.Errorf("no server: %v", err)
-	}
 }
-
-// lateDriver fails as some clients do when a deadline passes: with an error of
-// its own.
-type lateDriver struct{ redis.Driver }
-
-func (lateDriver) Eval(context.Context, redis.Call) ([]string, error) {
-	return nil, errors.New("i/o timeout")
-}
-
-// oddDriver answers with what no script of ours returns.
-type oddDriver struct {
-	redis.Driver
-	reply []string
-}
-
-func (d oddDriver) Eval(context.Context, redis.Call) ([]string, error) { return d.reply, nil }
 
 func TestErrorsOfAnEndedContextSaySo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), -1)
 	defer cancel()
-	guard := newRedis(t, lateDriver{})
+	guard := newRedis(t, fakeDriver{err: errors.New("i/o timeout")})
 	_, err := guard.Get(ctx, "r")
 	for _, err := range []error{guard.Check(ctx, "r", 6), err} {
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "i/o timeout") {
 			t.Errorf("got %v", err)
 		}
 	}
-	if err := guard.Check(context.Background(), "r", 6); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if err := guard.Check(context.Background(), "r", 6); err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fence.ErrStale) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestOddRepliesAreNeverAYes(t *testing.T) {
 	for _, reply := range [][]string{nil, {}, {"accepted"}, {"stale"}, {"stale", ""}, {"stale", "x"}, {"OK", "1"}, {"accepted", "1", "2"}, {"found", "x", "v"}} {
-		guard := newRedis(t, oddDriver{reply: reply})
+		guard := newRedis(t, fakeDriver{reply: reply})
 		if err := guard.Check(context.Background(), "r", 6); err == nil || errors.Is(err, fence.ErrStale) {
 			t.Errorf("Check, told %q: %v", reply, err)
 		}

@@ -39,19 +39,6 @@ func TestCreateMayBeCalledByAllAtOnce(t *testing.T) {
 	}
 }
 
-func TestATableThatIsMissingIsNoVerdict(t *testing.T) {
-	ctx := context.Background()
-	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) {
-			guard, err := fence.NewSQL(d.open(t), d.dialect, &fence.SQLOptions{Table: newTable()})
-			must(t, err)
-			if err := guard.Check(ctx, "r", 1); err == nil || errors.Is(err, fence.ErrStale) || errors.Is(err, redlatch.ErrConfig) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-}
-
 func TestTablesMayBearOddNames(t *testing.T) {
 	ctx := context.Background()
 	schema := map[fence.Dialect]string{fence.SQLite: "main", fence.MySQL: "test", fence.PostgreSQL: "public"}
@@ -61,6 +48,9 @@ func TestTablesMayBearOddNames(t *testing.T) {
 			for _, table := range []string{"order", "Select", "_1", schema[d.dialect] + ".Group", strings.Repeat("n", 63)} {
 				guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
 				must(t, err)
+				if err := guard.Check(ctx, "r", 1); err == nil || errors.Is(err, fence.ErrStale) || errors.Is(err, redlatch.ErrConfig) {
+					t.Errorf("%s, which is missing: got %v", table, err)
+				}
 				if err := errors.Join(guard.Create(ctx), guard.Create(ctx), guard.Check(ctx, "r", 2)); err != nil {
 					t.Errorf("%s: %v", table, err)
 				}
@@ -73,34 +63,33 @@ func TestTablesMayBearOddNames(t *testing.T) {
 	}
 }
 
-func TestNewSQLRefusesWhatItCannotUse(t *testing.T) {
+func TestNamesThatCannotBeUsedAreRefused(t *testing.T) {
 	db := sqliteDB.open(t)
-	for _, c := range []struct {
-		field   string
-		db      *sql.DB
-		dialect fence.Dialect
-		table   string
-	}{
-		{"db", nil, fence.SQLite, ""},
-		{"dialect", db, "oracle", ""},
-		{"dialect", db, "", ""},
-		{"dialect", db, "SQLite", ""},
-		{"table", db, fence.SQLite, "a b"},
-		{"table", db, fence.SQLite, "a;drop table b"},
-		{"table", db, fence.SQLite, `a"b`},
-		{"table", db, fence.SQLite, "a.b.c"},
-		{"table", db, fence.SQLite, "1a"},
-		{"table", db, fence.SQLite, "a\n"},
-		{"table", db, fence.SQLite, strings.Repeat("n", 64)},
-	} {
-		_, err := fence.NewSQL(c.db, c.dialect, &fence.SQLOptions{Table: c.table})
-		var bad *redlatch.ConfigError
-		if !errors.As(err, &bad) || bad.Field != c.field || bad.Bound == "" {
-			t.Errorf("dialect %q, table %q: got %v", c.dialect, c.table, err)
-		}
+	guard := func(db *sql.DB, dialect fence.Dialect, table string) error {
+		_, err := fence.NewSQL(db, dialect, &fence.SQLOptions{Table: table})
+		return err
 	}
-	guard := newSQL(t, sqliteDB, db)
-	if err := guard.CheckTx(context.Background(), nil, "r", 1); !errors.Is(err, redlatch.ErrConfig) {
-		t.Errorf("no transaction: %v", err)
+	column := func(dialect fence.Dialect, table, key, token string) error {
+		_, err := fence.NewColumn(dialect, table, key, token)
+		return err
+	}
+	errs := map[string][]error{
+		"db":           {guard(nil, fence.SQLite, "")},
+		"dialect":      {guard(db, "oracle", ""), guard(db, "", ""), guard(db, "SQLite", ""), column("db2", "t", "id", "token")},
+		"table":        {column(fence.SQLite, "t t", "id", "token")},
+		"key":          {column(fence.SQLite, "t", "id = 1 OR id", "token")},
+		"token column": {column(fence.SQLite, "t", "id", "")},
+		"tx":           {newSQL(t, sqliteDB, db).CheckTx(t.Context(), nil, "r", 1), newSQL(t, sqliteDB, db).CheckReadTx(t.Context(), nil, "r", 1)},
+	}
+	for _, table := range []string{"a b", "a;drop table b", `a"b`, "a.b.c", "1a", "a\n", strings.Repeat("n", 64)} {
+		errs["table"] = append(errs["table"], guard(db, fence.SQLite, table))
+	}
+	for field, all := range errs {
+		for i, err := range all {
+			var bad *redlatch.ConfigError
+			if !errors.As(err, &bad) || bad.Field != field || bad.Bound == "" {
+				t.Errorf("%s, %d: got %v", field, i, err)
+			}
+		}
 	}
 }

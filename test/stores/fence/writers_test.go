@@ -10,61 +10,19 @@ import (
 
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/store/redis"
 )
 
-// What writers send that know nothing of readers, word for word.
-
-type checkFunc func(ctx context.Context, resource string, token node.Token) error
-
-// formerSQL returns Check of such an SQL guard. Its error is a StaleError
-// without the highest token.
-func formerSQL(d fence.Dialect, db *sql.DB, table string) checkFunc {
-	conflict := " ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE guard.token <= excluded.token"
-	raise := map[fence.Dialect]string{
-		fence.SQLite:     `INSERT INTO "` + table + `" AS guard (resource, token) VALUES (?, ?)` + conflict,
-		fence.PostgreSQL: `INSERT INTO "` + table + `" AS guard (resource, token) VALUES ($1, $2)` + conflict,
-		fence.MySQL:      "INSERT INTO `" + table + "` (resource, token) VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(LAST_INSERT_ID(token), ?)",
-	}[d]
-	return func(ctx context.Context, resource string, token node.Token) error {
-		args := []any{resource, int64(token)}
-		if d == fence.MySQL {
-			args = append(args, int64(token))
-		}
-		result, err := db.ExecContext(ctx, raise, args...)
-		if err != nil {
-			return err
-		}
-		if d == fence.MySQL {
-			if before, err := result.LastInsertId(); err != nil || before <= int64(token) {
-				return err
-			}
-		} else if n, err := result.RowsAffected(); err != nil || n > 0 {
-			return err
-		}
-		return &fence.StaleError{Resource: resource, Token: token}
+// former is Check by a program that knows nothing of readers: it compares the number
+// that is kept, and sets it.
+func (s store) former(_ context.Context, resource string, token node.Token) error {
+	highest, err := s.highest(resource)
+	if err == nil && token < highest {
+		err = &fence.StaleError{Resource: resource, Token: token}
 	}
-}
-
-// formerRedis is the same for Redis.
-func formerRedis(driver redis.Driver) checkFunc {
-	script := redis.NewScript("former check", `
-local highest = redis.call('GET', KEYS[1])
-if highest then
-  if #highest ~= 20 or string.find(highest, '%D') then
-    error('redlatch: the key of the highest token holds something else')
-  end
-  if ARGV[1] < highest then return {'stale'} end
-end
-redis.call('SET', KEYS[1], ARGV[1])
-return {'accepted'}`)
-	return func(ctx context.Context, resource string, token node.Token) error {
-		reply, err := driver.Eval(ctx, redis.Call{Script: script, Keys: []string{"fence:{" + resource + "}:token"}, Args: []string{token.String()}})
-		if err == nil && reply[0] == "stale" {
-			err = &fence.StaleError{Resource: resource, Token: token}
-		}
+	if err != nil {
 		return err
 	}
+	return s.put(resource, token)
 }
 
 // TestNumberOfAWriterCountsAsBoth is about resources that were last
@@ -72,9 +30,9 @@ return {'accepted'}`)
 func TestNumberOfAWriterCountsAsBoth(t *testing.T) {
 	ctx := context.Background()
 	eachStore(t, func(t *testing.T, s store) {
-		former := s.former
-		if former == nil {
-			former = s.Check
+		former := s.Check
+		if s.put != nil {
+			former = s.former
 		}
 		must(t, former(ctx, "r", 10))
 		wantStale(t, s.Check(ctx, "r", 9), 9, 10)
