@@ -23,8 +23,6 @@ func TestListShowsWhereNodesDisagree(t *testing.T) {
 		s.Do("SET", "partly", strings.Repeat("0", 32)+":host/1/\x1b[31mred", "PX", "60000")
 		s.Do("SET", "redlatch:1:fence:{partly}", "00001763000000123457", "PX", "60000")
 	}
-	servers[4].Do("HSET", "strange", "id", "1")
-
 	code, stdout, stderr := command(t, "ls", "--nodes", nodes)
 	if code != 0 || stderr != "" || !regexp.MustCompile(`(?m)^whole +held +\S+/shift .* 5/5$`).MatchString(stdout) ||
 		!regexp.MustCompile(`(?m)^partly +split +\S+ .* 2/5$`).MatchString(stdout) {
@@ -37,19 +35,6 @@ func TestListShowsWhereNodesDisagree(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "split: no majority of the 5 nodes") || strings.Count(stdout, " -  ") < 3 || strings.Contains(stdout, "\x1b") {
 		t.Errorf("show: exit %d, %s", code, stdout)
 	}
-	// A key that is no lock is shown, and broken only with the flag for that.
-	code, stdout, _ = command(t, "show", "--nodes", nodes, "strange")
-	if code != 0 || !strings.Contains(stdout, "a key of type hash, with no expiry, on 1 of 5 nodes") {
-		t.Errorf("show of a hash: exit %d, %s", code, stdout)
-	}
-	code, _, stderr = command(t, "break", "--yes", "--nodes", nodes, "strange")
-	if code != exitHeld || !strings.Contains(stderr, "--foreign") || servers[4].Do("EXISTS", "strange") != "1" {
-		t.Errorf("break of a hash: exit %d, %s", code, stderr)
-	}
-	if code, stdout, _ = command(t, "break", "--yes", "--foreign", "--nodes", nodes, "strange"); code != 0 || servers[4].Do("EXISTS", "strange") != "0" {
-		t.Errorf("break --foreign: exit %d, %s", code, stdout)
-	}
-
 	// One silent node is a warning; a silent majority sets the exit code.
 	servers[0].Kill()
 	code, stdout, stderr = command(t, "ls", "--nodes", nodes)

@@ -88,21 +88,6 @@ func jsonText(t testing.TB, v any) string {
 	return string(text)
 }
 
-func TestLogOfSeveralLocksHasAllTokens(t *testing.T) {
-	t.Parallel()
-	code, stdout, stderr := command(t, "run", "--json", "--nodes", "sqlite:"+filepath.Join(t.TempDir(), "locks.db"), "b", "a", "--", "sh", "-c", `echo "$REDLATCH_TOKEN"`)
-	tokens := strings.Fields(stdout)
-	if code != 0 || len(tokens) != 2 {
-		t.Fatalf("exit %d, %s%s", code, stdout, stderr)
-	}
-	want := `[{"name":"a","token":"` + tokens[0] + `"},{"name":"b","token":"` + tokens[1] + `"}]`
-	for _, l := range readLog(t, stderr) {
-		if got := jsonText(t, l["locks"]); got != want || l.text("name") != "b, a" {
-			t.Errorf("locks %s, want %s", got, want)
-		}
-	}
-}
-
 // TestLogOfAWaitNamesTheHolderAndThePlace: the holder's log has that another
 // waits.
 func TestLogOfAWaitNamesTheHolderAndThePlace(t *testing.T) {

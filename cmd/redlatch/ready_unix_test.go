@@ -78,37 +78,3 @@ func TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed(t *testing.T) {
 		}
 	}
 }
-
-// TestRollingRestartByTheReadinessCheckLosesNoLock restarts three servers
-// without their data under a lease, each when the check reports that all are
-// ready.
-func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	declareNew(t, servers, shortBounds...)
-	addresses := servertest.Addresses(servers)
-	all, err := direct.Nodes(addresses...)
-	must(t, err)
-	client, err := redlatch.New(all, &redlatch.Options{NodeTimeout: time.Second})
-	must(t, err)
-	defer client.Close()
-	l, err := client.Lock(context.Background(), "held throughout", &redlatch.LockOptions{TTL: 3 * time.Second})
-	must(t, err)
-	for i, s := range servers {
-		s.Kill()
-		s.Restart()
-		code, stdout, stderr := command(t, "doctor", "--ready", "-w", "1m", "--nodes", strings.Join(addresses, ","))
-		if code != 0 {
-			t.Fatalf("after the restart of server %d: exit %d, %s%s", i, code, stdout, stderr)
-		}
-		if err := l.Err(); err != nil {
-			t.Fatalf("after the restart of server %d: %v", i, err)
-		}
-	}
-	for i, s := range servers {
-		if s.Do("GET", "held throughout") == "" {
-			t.Errorf("server %d does not have the lock", i)
-		}
-	}
-	must(t, l.Release(context.Background()))
-}
