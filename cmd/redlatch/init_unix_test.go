@@ -4,10 +4,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +19,26 @@ import (
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
+
+// buildCommand builds the command as users have it. With the race detector it
+// takes the processor four times as long: many at once would test the
+// machine instead. So commands that run by themselves are this one, and those
+// that run in the background of a test have the race detector.
+func buildCommand(t testing.TB) string {
+	t.Helper()
+	path, err := built()
+	must(t, err)
+	return path
+}
+
+// built builds it once, in the folder that apart removes.
+var built = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(os.Getenv("REDLATCH_STATE_DIR"), "without-race", "redlatch")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %v\n%s", err, out)
+	}
+	return path, nil
+})
 
 // command runs redlatch and returns its exit code, stdout and stderr.
 func command(t testing.TB, args ...string) (code int, stdout, stderr string) {

@@ -2,13 +2,8 @@ package main
 
 import (
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/spf13/cobra"
 )
 
 func TestAddressesThatAreNearlyRightAreAnsweredWithTheRightForm(t *testing.T) {

@@ -3,15 +3,12 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
 // shortBounds make a quarantine of 3.2 s.
