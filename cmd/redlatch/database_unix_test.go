@@ -76,11 +76,6 @@ func TestSchemaIsWhatTheNodeCreates(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s", kind, code, stdout, stderr)
 		}
 	}
-	for _, args := range [][]string{{"schema"}, {"schema", "oracle"}, {"schema", "mysql", "--table", "a;b"}} {
-		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%q: exit %d, %s", args, code, stderr)
-		}
-	}
 }
 
 func TestAddressesOfDatabasesAreChecked(t *testing.T) {

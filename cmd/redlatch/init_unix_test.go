@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -140,18 +141,20 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	}
 }
 
-func TestInitRefusesBadInput(t *testing.T) {
+// TestBadInputOfOperatorsIsRefusedInOneLine: the scripts have that of lock users.
+func TestBadInputOfOperatorsIsRefusedInOneLine(t *testing.T) {
 	t.Parallel()
-	server := servertest.Redis(t, 1)[0].URL()
 	for _, args := range [][]string{
-		{"init", "x"},
-		{"init", "--nodes", server, "--max-ttl", "1ms"},
-		{"init", "--nodes", server, "--guard", "maybe"},
-		{"init", "--nodes", server, "--assume-fresh", "--yes", "--former", server},
+		{"init", "x"}, {"init", "--max-ttl", "1ms"}, {"init", "--guard", "maybe"}, {"init", "--assume-fresh", "--yes", "--former", "redis://127.0.0.1:2"},
 		{"init", "--nodes", "sqlite:" + t.TempDir() + "/locks.db"},
+		{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--nodes", "local", "--name", strings.Repeat("n", 600)},
+		{"doctor", "--json=yaml"}, {"doctor", "--nodes", "http://x"}, {"doctor", "-w", "5s"}, {"doctor", "--ready", "-w", "-1s"}, {"doctor", "--ready", "-w", "soon"},
+		{"schema"}, {"schema", "oracle"}, {"schema", "mysql", "--table", "a;b"},
 	} {
-		code, _, stderr := command(t, args...)
-		if code != exitUsage || strings.Count(stderr, "\n") != 1 {
+		if args[0] == "init" && !slices.Contains(args, "--nodes") {
+			args = append(args, "--nodes", "redis://127.0.0.1:1")
+		}
+		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s", args, code, stderr)
 		}
 	}

@@ -55,11 +55,6 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 	if code, stdout, stderr = command(t, "doctor", "--ready", "-w", "1m", "--nodes", two); code != exitUsage || !strings.Contains(stderr, "missing "+servers[2].URL()) {
 		t.Errorf("another membership: exit %d, %s%s", code, stdout, stderr)
 	}
-	for _, args := range [][]string{{"doctor", "-w", "5s"}, {"doctor", "--ready", "-w", "-1s"}, {"doctor", "--ready", "-w", "soon"}} {
-		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%q: exit %d, %s", args, code, stderr)
-		}
-	}
 }
 
 // TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed asks for servers that
