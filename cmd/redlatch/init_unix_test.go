@@ -65,80 +65,43 @@ var quarantined = regexp.MustCompile(`quarantined for another [23]\d`)
 func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
-	abc := strings.Join(servertest.Addresses(servers[:3]), ",")
-	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
-
-	code, _, stderr := command(t, "run", "-n", "--nodes", abc, "job", "--", "true")
-	if code != exitNoQuorum || !quarantined.MatchString(stderr) || !strings.Contains(stderr, "wait until quarantine ends, as redlatch init does") || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("run on new servers: exit %d, %s", code, stderr)
+	abc, abd := these(servers[:3]...), these(servers[0], servers[1], servers[3])
+	refusal := abc.run(t, exitNoQuorum, "run -n job -- true").err("wait until quarantine ends, as redlatch init does").lines(1)
+	if !quarantined.MatchString(refusal.stderr) {
+		t.Errorf("run on new servers: %s", refusal.stderr)
 	}
-	code, stdout, stderr := command(t, "init", "--no-wait", "--nodes", abc)
-	if code != 0 || strings.Count(stdout, "quarantined for another") != 3 {
-		t.Errorf("init: exit %d, %s%s", code, stdout, stderr)
-	}
-	code, stdout, stderr = command(t, "init", "--assume-fresh", "--yes", "--nodes", abc)
-	if code != 0 || strings.Count(stdout, "trusted; max TTL 30s, window 10s, quarantine 32s") != 3 {
-		t.Errorf("init --assume-fresh: exit %d, %s%s", code, stdout, stderr)
-	}
-	if code, _, stderr = command(t, "run", "-n", "--nodes", abc, "job", "--", "true"); code != 0 {
-		t.Errorf("run: exit %d, %s", code, stderr)
-	}
+	abc.run(t, 0, "init --no-wait").times(3, "quarantined for another")
+	abc.run(t, 0, "init --assume-fresh --yes").times(3, "trusted; max TTL 30s, window 10s, quarantine 32s")
+	abc.run(t, 0, "run -n job -- true")
 
 	servers[1].Do("FLUSHALL")
-	code, stdout, stderr = command(t, "init", "--assume-fresh", "--yes", "--nodes", abc)
-	if code != exitUsage || !strings.Contains(stderr, "not new") || !strings.Contains(stdout, "not marked") {
-		t.Errorf("init --assume-fresh of a flushed server: exit %d, %s%s", code, stdout, stderr)
-	}
-	code, _, stderr = command(t, "run", "--nodes", abd, "job", "--", "true")
-	if code != exitUsage || !strings.Contains(stderr, "missing "+servers[2].URL()) {
-		t.Errorf("run with another membership: exit %d, %s", code, stderr)
-	}
-	code, stdout, stderr = command(t, "init", "--no-wait", "--json", "--nodes", abd, "--former", abc)
-	if code != 0 || strings.Count(stdout, `"trusted":false`) != 4 || strings.Count(stdout, `"reason":"membership"`) != 4 ||
-		!strings.Contains(stderr, "no longer a member: "+servers[2].URL()+"; stop") {
-		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
-	}
-	code, _, stderr = command(t, "init", "--max-ttl", "20s", "--nodes", abd)
-	if code != exitUsage || !strings.Contains(stderr, "--max-ttl is 20s") {
-		t.Errorf("init with another bound: exit %d, %s", code, stderr)
-	}
+	abc.run(t, exitUsage, "init --assume-fresh --yes").out("not marked").err("not new")
+	abd.run(t, exitUsage, "run job -- true").err("missing " + servers[2].URL())
+	abd.run(t, 0, "init --no-wait --json --former "+string(abc)).times(4, `"trusted":false`).times(4, `"reason":"membership"`).
+		err("no longer a member: " + servers[2].URL() + "; stop")
+	abd.run(t, exitUsage, "init --max-ttl 20s").err("--max-ttl is 20s")
 	servers[3].Kill()
-	code, stdout, _ = command(t, "init", "--nodes", abd)
-	if code != exitNoQuorum || !strings.Contains(stdout, "refused") {
-		t.Errorf("init with a server down: exit %d, %s", code, stdout)
-	}
+	abd.run(t, exitNoQuorum, "init").out("refused")
 }
 
 func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
 	declareNew(t, servers[:3], "--max-ttl", "2s")
-	abc := strings.Join(servertest.Addresses(servers[:3]), ",")
-	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
+	abc, abd := these(servers[:3]...), these(servers[0], servers[1], servers[3])
 	nodes, err := direct.Nodes(servers[0].URL())
 	must(t, err)
 	defer nodes[0].Close()
-	_, err = nodes[0].Do(context.Background(), node.Request{Op: node.OpMark, Mark: node.MarkBar, Guard: &node.Guard{
+	_, err = nodes[0].Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkBar, Guard: &node.Guard{
 		Membership: "0123456789abcdef", Nodes: "a b d", MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second,
 	}})
 	must(t, err)
-	if code, _, stderr := command(t, "run", "-n", "--nodes", abc, "job", "--", "true"); code != 0 {
-		t.Errorf("run with the old membership, of which two are left: exit %d, %s", code, stderr)
+	abc.run(t, 0, "run -n job -- true") // two of the old membership are left
+	for _, list := range []on{abc, abd} {
+		list.run(t, exitUsage, "init --max-ttl 2s").times(1, "barred: it grants nothing").err("run the same change again")
 	}
-	for _, list := range []string{abc, abd} {
-		code, stdout, stderr := command(t, "init", "--nodes", list, "--max-ttl", "2s")
-		if code != exitUsage || strings.Count(stdout, "barred: it grants nothing") != 1 || !strings.Contains(stderr, "run the same change again") {
-			t.Errorf("init --nodes %s: exit %d, %s%s", list, code, stdout, stderr)
-		}
-	}
-	code, stdout, stderr := command(t, "doctor", "--nodes", abc)
-	if code == 0 || !strings.Contains(stdout, "barred: ") || !strings.Contains(stdout, "run the same change again") {
-		t.Errorf("doctor: exit %d, %s%s", code, stdout, stderr)
-	}
-	code, stdout, stderr = command(t, "init", "--nodes", abd, "--former", abc, "--max-ttl", "2s")
-	if code != 0 || strings.Count(stdout, "trusted; max TTL 2s") != 3 {
-		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
-	}
+	abc.run(t, exitEndangered, "doctor").out("barred: ", "run the same change again")
+	abd.run(t, 0, "init --max-ttl 2s --former "+string(abc)).times(3, "trusted; max TTL 2s")
 }
 
 // TestBadInputOfOperatorsIsRefusedInOneLine: the scripts have that of lock users.

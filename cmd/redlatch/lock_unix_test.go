@@ -36,13 +36,9 @@ func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
 	if code, _, stderr := commandWith(t, strings.NewReader(handle), "extend", "--nodes", nodes, "-"); code != 0 {
 		t.Errorf("extend: exit %d, %s", code, stderr)
 	}
-	if code, _, stderr := command(t, "run", "-n", "--nodes", nodes, "job", "--", "true"); code != exitHeld {
-		t.Errorf("run beside it: exit %d, %s", code, stderr)
-	}
+	on(nodes).run(t, exitHeld, "run -n job -- true")
 	// The cluster parameters are those that the nodes are marked with.
-	if code, _, stderr := command(t, "lock", "--ttl", "31s", "--nodes", nodes, "other"); code != exitUsage || !strings.Contains(stderr, "--ttl is 31s: must be between 10ms and 30s") {
-		t.Errorf("lock with a long TTL: exit %d, %s", code, stderr)
-	}
+	on(nodes).run(t, exitUsage, "lock --ttl 31s other").err("--ttl is 31s: must be between 10ms and 30s")
 	servers[2].Freeze()
 	defer servers[2].Thaw()
 	for _, verb := range []string{"extend", "unlock"} {
