@@ -16,7 +16,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
-	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -29,12 +29,7 @@ const testPatience = 30 * time.Second
 // counted is a node in memory that counts what it is asked.
 type counted struct {
 	*memory.Node
-	lists, looks, requests atomic.Int64
-}
-
-func (c *counted) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	c.requests.Add(1)
-	return c.Node.Do(ctx, req)
+	lists, looks atomic.Int64
 }
 
 func (c *counted) List(ctx context.Context, prefix string, found func(node.Listing)) error {
@@ -92,31 +87,19 @@ func (w *world) lock(name string, opts redlatch.LockOptions) *redlatch.Lease {
 	return lease
 }
 
-// crash has a client acquire a lock, and crash. A client that lives removes its
-// lock at the deadline, before it expires.
-func (w *world) crash(name string, ttl time.Duration) {
-	w.t.Helper()
-	var links []*locktest.Link
-	var nodes []redlatch.Node
-	for _, n := range w.nodes {
-		links = append(links, locktest.NewLink(w.t, n.Node))
-		nodes = append(nodes, links[len(links)-1])
-	}
-	c := locktest.NewClient(w.t, nodes, redlatch.Options{Label: "crashed", Cluster: redlatch.Cluster{MaxTTL: time.Hour}})
-	_, err := c.Lock(w.t.Context(), name, &redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
-	must(w.t, err)
-	for _, l := range links {
-		l.Cut()
-	}
-}
-
 func (w *world) release(l *redlatch.Lease) {
 	w.t.Helper()
 	must(w.t, l.Release(w.t.Context()))
 }
 
-func (w *world) down(i int) { w.nodes[i].SetDown(errors.New("unplugged")) }
-func (w *world) up(i int)   { w.nodes[i].SetDown(nil) }
+// down has nodes answer with an error; nil brings them back.
+func (w *world) down(err error, nodes ...int) {
+	for _, i := range nodes {
+		w.nodes[i].SetDown(err)
+	}
+}
+
+var errUnplugged = errors.New("unplugged")
 
 // get asks the page, and returns status, body and headers.
 func (w *world) get(path string, change ...func(*http.Request)) (int, string, http.Header) {
@@ -131,19 +114,15 @@ func (w *world) get(path string, change ...func(*http.Request)) (int, string, ht
 }
 
 // until waits until the page contains a text.
-func (w *world) until(path, text string) string {
+func (w *world) until(path, text string) (body string) {
 	w.t.Helper()
-	end := time.Now().Add(testPatience)
-	for {
-		_, body, _ := w.get(path)
-		if strings.Contains(body, text) {
-			return body
-		}
-		if time.Now().After(end) {
-			w.t.Fatalf("%s does not show %q:\n%s", path, text, body)
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !poll.Holds(testPatience, func() bool {
+		_, body, _ = w.get(path)
+		return strings.Contains(body, text)
+	}) {
+		w.t.Fatalf("%s does not show %q:\n%s", path, text, body)
 	}
+	return body
 }
 
 // serve serves the page.
@@ -166,10 +145,10 @@ type follower struct {
 	t      *testing.T
 	news   chan message
 	errs   chan error
-	texts  map[string]markup
+	texts  map[string]string
 	orders map[string][]string
-	rows   map[string]markup
-	said   []string
+	rows   map[string]string
+	said   string
 	leave  func()
 }
 
@@ -189,7 +168,7 @@ func follow(t *testing.T, url string) *follower {
 		t.Fatalf("the events are %s, %s", resp.Status, resp.Header.Get("Content-Type"))
 	}
 	f := &follower{t: t, news: make(chan message, 1000), errs: make(chan error, 1), leave: leave,
-		texts: map[string]markup{}, orders: map[string][]string{}, rows: map[string]markup{}}
+		texts: map[string]string{}, orders: map[string][]string{}, rows: map[string]string{}}
 	go func() {
 		lines := bufio.NewScanner(resp.Body)
 		lines.Buffer(nil, 10<<20)
@@ -216,19 +195,17 @@ func (f *follower) next() message {
 	select {
 	case m := <-f.news:
 		for id, text := range m.Texts {
-			f.texts[id] = text
+			f.texts[id] = string(text)
 		}
 		for id, list := range m.Lists {
 			if list.Order != nil {
 				f.orders[id] = list.Order
 			}
 			for row, html := range list.Rows {
-				f.rows[row] = html
+				f.rows[row] = string(html)
 			}
 		}
-		if m.Say != "" {
-			f.said = append(f.said, m.Say)
-		}
+		f.said += m.Say + "\n"
 		return m
 	case err := <-f.errs:
 		f.t.Fatalf("the events ended: %v", err)
@@ -242,7 +219,7 @@ func (f *follower) next() message {
 func (f *follower) list(id string) string {
 	var b strings.Builder
 	for _, row := range f.orders[id] {
-		b.WriteString(string(f.rows[row]))
+		b.WriteString(f.rows[row])
 	}
 	return b.String()
 }
@@ -250,19 +227,30 @@ func (f *follower) list(id string) string {
 // until takes messages until a condition holds.
 func (f *follower) until(what string, is func() bool) {
 	f.t.Helper()
-	end := time.Now().Add(testPatience)
-	for !is() {
+	for end := time.Now().Add(testPatience); !is(); f.next() {
 		if time.Now().After(end) {
 			f.t.Fatalf("not seen: %s", what)
 		}
-		f.next()
 	}
 }
 
-// copyAll reads an answer.
-func copyAll(to io.Writer, resp *http.Response) (int64, error) {
+// shows waits until a list has all of the texts.
+func (f *follower) shows(list string, texts ...string) {
+	f.t.Helper()
+	for _, text := range texts {
+		f.until(text+" in "+list, func() bool { return strings.Contains(f.list(list), text) })
+	}
+}
+
+// fetch returns an answer, and its body.
+func fetch(t *testing.T, url string) (*http.Response, string) {
+	t.Helper()
+	resp, err := (&http.Client{Timeout: testPatience}).Get(url)
+	must(t, err)
 	defer resp.Body.Close()
-	return io.Copy(to, resp.Body)
+	body, err := io.ReadAll(resp.Body)
+	must(t, err)
+	return resp, string(body)
 }
 
 // watching returns how many viewers there are.

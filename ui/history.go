@@ -273,10 +273,5 @@ const sameExpiry = 200 * time.Millisecond
 
 // among reports whether a holder is in a list.
 func among(h *holder, all []holder) bool {
-	for i := range all {
-		if h.same(&all[i]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(other holder) bool { return h.same(&other) })
 }

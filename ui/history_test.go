@@ -46,6 +46,9 @@ func (s *story) held(name string, left time.Duration, owners ...string) lock {
 	return l
 }
 
+// with is a survey that finds locks.
+func with(locks ...lock) func(*snapshot) { return func(n *snapshot) { n.locks = locks } }
+
 func (s *story) expect(t *testing.T, want []string, change func(*snapshot)) {
 	t.Helper()
 	if got := s.see(change); !slices.Equal(got, want) {
@@ -55,7 +58,6 @@ func (s *story) expect(t *testing.T, want []string, change func(*snapshot)) {
 
 func TestHistoryNamesWhatChanged(t *testing.T) {
 	s := newStory()
-	with := func(locks ...lock) func(*snapshot) { return func(n *snapshot) { n.locks = locks } }
 	s.expect(t, []string{"Recording started."}, with(s.held("old", 10*time.Second, "a")))
 	s.expect(t, nil, with(s.held("old", 10*time.Second, "a")))
 	s.expect(t, []string{"job acquired by b"}, with(s.held("old", 10*time.Second, "a"), s.held("job", 10*time.Second, "b")))
@@ -70,7 +72,6 @@ func TestHistoryNamesWhatChanged(t *testing.T) {
 // the surveys, which outlasts its TTL, and one that is not extended.
 func TestReleasedLockIsNotShownAsExpired(t *testing.T) {
 	s := newStory()
-	with := func(locks ...lock) func(*snapshot) { return func(n *snapshot) { n.locks = locks } }
 	s.see(with())
 	crashed := s.held("crashed", 10*time.Second, "a")
 	for i := range 9 {
@@ -91,13 +92,13 @@ func TestReleasedLockIsNotShownAsExpired(t *testing.T) {
 // is not released.
 func TestHistoryClaimsNothingThatIsNotKnown(t *testing.T) {
 	s := newStory()
-	s.see(func(n *snapshot) { n.locks = []lock{s.held("job", time.Minute, "a")} })
+	s.see(with(s.held("job", time.Minute, "a")))
 	for _, state := range []admin.State{admin.StateUnknown, admin.StateSplit} {
-		s.expect(t, nil, func(n *snapshot) { n.locks = []lock{{name: "job", state: state}} })
+		s.expect(t, nil, with(lock{name: "job", state: state}))
 	}
 	s.expect(t, nil, func(n *snapshot) { n.err = errors.New("too few nodes") })
-	s.expect(t, nil, func(n *snapshot) { n.locks = []lock{s.held("job", time.Minute, "a")} })
-	s.expect(t, []string{"job released by a"}, func(*snapshot) {})
+	s.expect(t, nil, with(s.held("job", time.Minute, "a")))
+	s.expect(t, []string{"job released by a"}, with())
 }
 
 func TestHistoryNamesNodes(t *testing.T) {
@@ -120,17 +121,17 @@ func TestHistoryNamesNodes(t *testing.T) {
 
 func TestHistoryIsLimitedAndNamesItsGaps(t *testing.T) {
 	s := newStory()
-	s.see(func(*snapshot) {})
-	said := s.see(func(n *snapshot) {
-		for i := range 1000 {
-			n.locks = append(n.locks, s.held(fmt.Sprintf("job/%04d", i), time.Minute, "a"))
-		}
-	})
+	s.see(with())
+	var many []lock
+	for i := range 1000 {
+		many = append(many, s.held(fmt.Sprintf("job/%04d", i), time.Minute, "a"))
+	}
+	said := s.see(with(many...))
 	if len(said) != maxAtOnce+1 || said[maxAtOnce] != "950 more changes." {
 		t.Errorf("%d events, the last %q", len(said), said[len(said)-1])
 	}
 	for i := range 400 {
-		s.see(func(n *snapshot) { n.locks = []lock{s.held("job", time.Minute, fmt.Sprint(strings.Repeat("x", i)))} })
+		s.see(with(s.held("job", time.Minute, strings.Repeat("x", i))))
 	}
 	if len(s.h.events) != maxEvents {
 		t.Errorf("%d events are kept", len(s.h.events))
@@ -140,7 +141,7 @@ func TestHistoryIsLimitedAndNamesItsGaps(t *testing.T) {
 		t.Errorf("after a survey that took long: %q", said)
 	}
 	s.at = s.at.Add(3 * time.Minute)
-	if said := s.see(func(*snapshot) {}); !strings.HasPrefix(said[0], "Not recording for 3 min 1 s;") {
+	if said := s.see(with()); !strings.HasPrefix(said[0], "Not recording for 3 min 1 s;") {
 		t.Errorf("after a gap: %q", said)
 	}
 }

@@ -139,13 +139,13 @@ func (w watch) nodeRow(i int, n *nodeHealth) (string, markup) {
 	id, trip, ahead := "n"+strconv.Itoa(i), nothing, nothing
 	if n.known {
 		trips := fmt.Sprintf("median %s, slowest %s of the last %d", millis(n.median), millis(n.slowest), recentTrips)
-		trip = fill(`<span title="%">%</span>`, trips, millis(n.roundTrip))
+		trip = fill(`<span title="%">%</span>`, trips, millis(n.pulse.RoundTrip))
 		alarm := ""
 		if n.clockAlarm > node.Fine {
 			alarm = n.clockAlarm.String()
 		}
-		ahead = fill(`<span class="%" title="give or take %">%</span>`, alarm, millis(n.clockError), offset(n.clock))
-		if n.clockless {
+		ahead = fill(`<span class="%" title="give or take %">%</span>`, alarm, millis(n.pulse.ClockError), offset(n.clock))
+		if n.pulse.Clockless {
 			ahead = nothing
 		}
 	}

@@ -33,12 +33,10 @@ type nodeHealth struct {
 	since  time.Time // when a survey first found it so
 
 	known           bool // it answered, so the following are set
-	roundTrip       time.Duration
-	median, slowest time.Duration
+	pulse           *admin.NodePulse
+	median, slowest time.Duration // of the last round trips
 	clock           time.Duration // from the median of the nodes' clocks, or from ours for one node
-	clockError      time.Duration
 	clockAlarm      node.Severity
-	clockless       bool // it has no clock
 }
 
 // recent are the last round trips of each node.
@@ -77,9 +75,8 @@ func healths(p *admin.Pulse, r *recent, at time.Time) []nodeHealth {
 	for i := range p.Nodes {
 		all[i] = newHealth(&p.Nodes[i], p.Guarded, at)
 		if n := &all[i]; n.known {
-			n.roundTrip, n.clock, n.clockError = p.Nodes[i].RoundTrip, p.Nodes[i].Clock, p.Nodes[i].ClockError
 			n.median, n.slowest = r.of(i)
-			if n.clockless = p.Nodes[i].Clockless; !n.clockless {
+			if n.clock = n.pulse.Clock; !n.pulse.Clockless {
 				clocks = append(clocks, n.clock)
 			}
 		}
@@ -90,9 +87,9 @@ func healths(p *admin.Pulse, r *recent, at time.Time) []nodeHealth {
 	slices.Sort(clocks)
 	middle := clocks[len(clocks)/2]
 	for i := range all {
-		if n := &all[i]; n.known && !n.clockless {
+		if n := &all[i]; n.known && !n.pulse.Clockless {
 			n.clock -= middle
-			n.clockAlarm = p.ClockSeverity(n.clock.Abs() - n.clockError)
+			n.clockAlarm = p.ClockSeverity(n.clock.Abs() - n.pulse.ClockError)
 		}
 	}
 	return all
@@ -100,7 +97,7 @@ func healths(p *admin.Pulse, r *recent, at time.Time) []nodeHealth {
 
 // newHealth returns how one node is.
 func newHealth(p *admin.NodePulse, guarded bool, at time.Time) nodeHealth {
-	n := nodeHealth{name: p.Node, known: p.Err == nil, health: inService}
+	n := nodeHealth{name: p.Node, pulse: p, known: p.Err == nil, health: inService}
 	switch s := &p.State; {
 	case p.Err != nil:
 		n.health, n.why = noAnswer, errorText(p.Err)

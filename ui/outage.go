@@ -85,7 +85,7 @@ func (s *snapshot) lastKnown() markup {
 
 // comeback says what a node does that comes back without its data.
 func (s *snapshot) comeback() markup {
-	return either(s.pulse != nil && s.pulse.Guarded,
+	return either(s.pulse.Guarded,
 		"A node that comes back without its data is quarantined first, so nobody gets a lock that another still holds.",
 		"The restart guard is off: a node that comes back without its data may grant a lock that another still holds.")
 }

@@ -38,12 +38,7 @@ type snapshot struct {
 }
 
 // need returns how many nodes in service are needed; 0 if that is not known yet.
-func (s *snapshot) need() int {
-	if s.pulse == nil {
-		return 0
-	}
-	return s.pulse.Need
-}
+func (s *snapshot) need() int { return s.pulse.Need }
 
 // lock is what is shown of a lock in the list.
 type lock struct {
@@ -166,21 +161,16 @@ func (s *snapshot) settle(last *snapshot) {
 			now.until = before.until
 		}
 	}
-	i := 0
-	for j := range s.locks {
-		now := &s.locks[j]
-		for i < len(last.locks) && last.locks[i].name < now.name {
-			i++
+	for i := range s.locks {
+		now := &s.locks[i]
+		before := last.lock(now.name)
+		if before == nil || len(before.holders) != len(now.holders) {
+			continue
 		}
-		if i == len(last.locks) {
-			return
-		}
-		if before := &last.locks[i]; before.name == now.name && len(before.holders) == len(now.holders) {
-			for n := range now.holders {
-				b, h := &before.holders[n], &now.holders[n]
-				if b.same(h) && h.until.Sub(b.until).Abs() < steady {
-					h.until = b.until
-				}
+		for n := range now.holders {
+			b, h := &before.holders[n], &now.holders[n]
+			if b.same(h) && h.until.Sub(b.until).Abs() < steady {
+				h.until = b.until
 			}
 		}
 	}

@@ -158,10 +158,8 @@ func (s *source) survey(done chan struct{}) {
 	began := time.Now()
 	pulse := s.admin.Probe(ctx)
 	found, err := s.admin.ListAnswering(ctx, pulse)
-	snap := &snapshot{
-		at: time.Now(), took: time.Since(began), pulse: pulse, err: err,
-		look: s.look, details: map[string]*detail{}, made: map[view]*parts{},
-	}
+	snap := s.newSnapshot(pulse)
+	snap.at, snap.took, snap.err = time.Now(), time.Since(began), err
 	snap.take(found)
 	snap.gone = s.lookAt(s.history.vanished(snap))
 	s.mu.Lock()
@@ -173,8 +171,8 @@ func (s *source) survey(done chan struct{}) {
 	}
 	s.recent.add(pulse)
 	snap.nodes = healths(pulse, &s.recent, snap.at)
-	for i, n := range found.Failed {
-		snap.failed(n.Node, found.Failed[i].Err)
+	for _, n := range found.Failed {
+		snap.failed(n.Node, n.Err)
 	}
 	snap.settle(s.last)
 	switch {
@@ -188,6 +186,10 @@ func (s *source) survey(done chan struct{}) {
 	s.last = snap
 }
 
+func (s *source) newSnapshot(pulse *admin.Pulse) *snapshot {
+	return &snapshot{pulse: pulse, look: s.look, details: map[string]*detail{}, made: map[view]*parts{}}
+}
+
 // take keeps what a survey found about locks.
 func (s *snapshot) take(found *admin.Survey) {
 	s.locks, s.broken = make([]lock, 0, len(found.Locks)), map[string]redlatch.Token{}
@@ -198,13 +200,13 @@ func (s *snapshot) take(found *admin.Survey) {
 			s.broken[l.Name] = l.Broken
 		}
 	}
-	for i := range found.Broken {
-		s.broken[found.Broken[i].Name] = found.Broken[i].Broken
+	for _, l := range found.Broken {
+		s.broken[l.Name] = l.Broken
 	}
 }
 
-// lookAt asks the nodes about locks, all at once. A lock that they do not tell
-// about is left out.
+// lookAt asks the nodes about locks, all at once. Of a lock that they do not tell
+// about there is nil.
 func (s *source) lookAt(names []string) map[string]*admin.LockState {
 	states := make([]*admin.LockState, len(names))
 	var all sync.WaitGroup
@@ -214,9 +216,7 @@ func (s *source) lookAt(names []string) map[string]*admin.LockState {
 	all.Wait()
 	found := map[string]*admin.LockState{}
 	for i, name := range names {
-		if states[i] != nil {
-			found[name] = states[i]
-		}
+		found[name] = states[i]
 	}
 	return found
 }

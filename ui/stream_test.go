@@ -30,7 +30,7 @@ func TestTheStreamSendsThePageAndThenWhatChanges(t *testing.T) {
 	if n := len(first.Lists["locks"].Rows); n != pageSize {
 		t.Errorf("the first message has %d rows", n)
 	}
-	if !strings.Contains(f.list("locks"), "job/100<") || strings.Contains(f.list("locks"), "job/099<") || !strings.Contains(string(f.texts["found"]), "101 to 200 shown") {
+	if !strings.Contains(f.list("locks"), "job/100<") || strings.Contains(f.list("locks"), "job/099<") || !strings.Contains(f.texts["found"], "101 to 200 shown") {
 		t.Errorf("it is another page: %s", f.texts["found"])
 	}
 	held := w.lock("job/150/more", still)
@@ -53,32 +53,27 @@ func TestALockIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Options{})
 	f := follow(t, w.serve()+"/events?name=job")
-	f.until("that it is free", func() bool { return strings.Contains(f.list("holders"), "Not held.") })
+	f.shows("holders", "Not held.")
 	lease := w.lock("job", redlatch.LockOptions{TTL: 20 * time.Second})
-	f.until("the holder and the command", func() bool {
-		return strings.Contains(f.list("holders"), "/holder<") && strings.Contains(string(f.texts["command"]), "redlatch break job<")
-	})
+	f.shows("holders", "/holder<")
+	f.until("the command", func() bool { return strings.Contains(f.texts["command"], "redlatch break job<") })
 	wait, cancel := context.WithCancel(t.Context())
 	waiter, done := w.client("waiter", ""), make(chan struct{})
 	go func() {
 		defer close(done)
 		waiter.Lock(wait, "job", nil)
 	}()
-	f.until("the waiter", func() bool {
-		return strings.Contains(f.list("waiters"), "/waiter<") && strings.Contains(f.list("waiters"), "the whole lock")
-	})
+	f.shows("waiters", "/waiter<", "the whole lock")
 	cancel()
 	<-done
-	w.down(1)
-	f.until("that a node does not answer", func() bool { return strings.Contains(f.list("answers"), "unplugged") })
-	w.up(1)
+	w.down(errUnplugged, 1)
+	f.shows("answers", "unplugged")
+	w.down(nil, 1)
 	w.release(lease)
-	f.until("that it is free", func() bool { return strings.Contains(f.list("holders"), "Not held.") })
-	f.until("what happened", func() bool {
-		return strings.Contains(f.list("lately"), "acquired by") && strings.Contains(f.list("lately"), "released by")
-	})
-	if said := strings.Join(f.said, "\n"); !strings.Contains(said, "acquired by") {
-		t.Errorf("said was %q", said)
+	f.shows("holders", "Not held.")
+	f.shows("lately", "acquired by", "released by")
+	if !strings.Contains(f.said, "acquired by") || !strings.Contains(f.said, "2 does not answer") {
+		t.Errorf("said was %q", f.said)
 	}
 }
 
@@ -139,14 +134,8 @@ func TestTheNumberOfViewersIsLimited(t *testing.T) {
 	follow(t, url+"/events").next()
 	second := follow(t, url+"/events")
 	second.next()
-	resp, err := http.Get(url + "/events")
-	must(t, err)
-	if resp.StatusCode == http.StatusOK {
-		t.Fatal("the third may watch")
-	}
-	body := new(strings.Builder)
-	copyAll(body, resp)
-	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || !strings.Contains(body.String(), "2 are watching") {
+	resp, body := fetch(t, url+"/events") // should it watch, until the test is over
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || !strings.Contains(body, "2 are watching") {
 		t.Errorf("the third gets %s, %s", resp.Status, body)
 	}
 	if status, _, _ := w.get("/"); status != 200 {
@@ -176,7 +165,7 @@ func TestASlowViewerDelaysNobody(t *testing.T) {
 	lists := w.nodes[0].lists.Load()
 	poll.Until(t, "ten more surveys", func() bool { return w.nodes[0].lists.Load() > lists+10 })
 	w.lock("new", redlatch.LockOptions{})
-	f.until("the new lock", func() bool { return strings.Contains(f.list("lately"), ">new<") })
+	f.shows("lately", ">new<")
 }
 
 func TestCloseEndsAllWhoWatch(t *testing.T) {
@@ -196,8 +185,8 @@ func TestCloseEndsAllWhoWatch(t *testing.T) {
 			t.Fatal("the stream goes on")
 		}
 	}
-	if resp, err := http.Get(url + "/events"); err != nil || resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("a new viewer gets %v, %v", resp, err)
+	if resp, body := fetch(t, url+"/events"); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a new viewer gets %s, %s", resp.Status, body)
 	}
 	if status, _, _ := w.get("/"); status != 200 { // with what was known
 		t.Errorf("the page gets %d", status)

@@ -25,14 +25,7 @@ const maxMarks = 4
 // no two texts look alike that differ in such characters alone.
 func visible(s string) []segment {
 	var all []segment
-	var plain strings.Builder
-	flush := func() {
-		if plain.Len() > 0 {
-			all = append(all, segment{Text: plain.String()})
-			plain.Reset()
-		}
-	}
-	marks := 0
+	marks, begun := 0, 0 // begun is where the piece begins that is shown as it is
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if unicode.Is(unicode.M, r) {
@@ -40,20 +33,20 @@ func visible(s string) []segment {
 		} else {
 			marks = 0
 		}
+		code := ""
 		switch {
 		case r == utf8.RuneError && size == 1:
-			flush()
-			all = append(all, segment{fmt.Sprintf("⟨%02X⟩", s[i]), true})
+			code = fmt.Sprintf("⟨%02X⟩", s[i])
 		case !seen(r) || marks > maxMarks:
-			flush()
-			all = append(all, segment{fmt.Sprintf("⟨U+%04X⟩", r), true})
-		default:
-			plain.WriteString(s[i : i+size])
+			code = fmt.Sprintf("⟨U+%04X⟩", r)
+		}
+		if code != "" {
+			all = append(all, segment{Text: s[begun:i]}, segment{code, true})
+			begun = i + size
 		}
 		i += size
 	}
-	flush()
-	return all
+	return append(all, segment{Text: s[begun:]})
 }
 
 // seen reports whether a character can be seen as it is.

@@ -135,7 +135,7 @@ func (u *UI) snapshot(ctx context.Context) *snapshot {
 		s = u.source.fresh(ctx, u.opts.Interval)
 	}
 	if s == nil {
-		s = &snapshot{look: u.source.look, details: map[string]*detail{}, made: map[view]*parts{}}
+		s = u.source.newSnapshot(&admin.Pulse{})
 	}
 	return s
 }

@@ -18,27 +18,15 @@ import (
 func TestWhatEndangersLocksIsPrinted(t *testing.T) {
 	t.Parallel()
 	s := servertest.Redis(t, 1)[0]
-	run := func(args ...string) string {
-		t.Helper()
-		code, _, stderr := command(t, append(append([]string{"run", "--nodes", s.URL()}, args...), "job", "--", "true")...)
-		if code != 0 {
-			t.Fatalf("exit %d, %s", code, stderr)
-		}
-		return stderr
-	}
-	if stderr := run(); stderr != "" {
-		t.Errorf("without a danger it prints %s", stderr)
-	}
+	nodes := these(s)
+	nodes.run(t, 0, "run job -- true").lines(0)
 	s.Do("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "volatile-lru")
 	const danger = ": the server may evict keys (maxmemory-policy volatile-lru), and with them locks: set maxmemory-policy noeviction"
-	for _, args := range [][]string{nil, {"-q"}} {
-		if stderr := run(args...); stderr != "redlatch: "+s.URL()+danger+"\n" {
-			t.Errorf("%q: it prints %s", args, stderr)
-		}
-	}
-	for _, args := range [][]string{{"--json"}, {"-q", "--json"}} {
-		if stderr := run(args...); !strings.Contains(stderr, `"event":"warning"`) || strings.Count(stderr, "may evict") != 1 {
-			t.Errorf("%q: it prints %s", args, stderr)
+	for _, flags := range []string{"", "-q"} {
+		nodes.run(t, 0, "run "+flags+" job -- true").err("redlatch: " + s.URL() + danger + "\n").lines(1)
+		s := nodes.run(t, 0, "run --json "+flags+" job -- true").err(`"event":"warning"`)
+		if strings.Count(s.stderr, "may evict") != 1 {
+			t.Errorf("with --json it prints %s", s.stderr)
 		}
 	}
 }

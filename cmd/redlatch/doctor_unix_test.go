@@ -17,56 +17,37 @@ import (
 func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
-	nodes := strings.Join(servertest.Addresses(servers), ",")
-	code, stdout, stderr := command(t, "doctor", "--samples", "5", "--nodes", nodes)
-	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   marker\n         0 of 3 nodes are trusted; quorum is 2") || strings.Count(stdout, "not marked") != 3 || !strings.Contains(stdout, "fix: run redlatch init") {
-		t.Errorf("new servers: exit %d, %s%s", code, stdout, stderr)
+	nodes := these(servers...)
+	begins := func(s said, text string) {
+		t.Helper()
+		if !strings.HasPrefix(s.stdout, text) {
+			t.Errorf("%s begins with %s, not with %s", s.line, s.stdout, text)
+		}
 	}
+	fresh := nodes.run(t, exitEndangered, "doctor --samples 5").times(3, "not marked").out("fix: run redlatch init").lines(0)
+	begins(fresh, "danger   marker\n         0 of 3 nodes are trusted; quorum is 2")
 	declareNew(t, servers)
-	code, stdout, _ = command(t, "doctor", "--nodes", nodes)
-	if code != 0 || !strings.Contains(stdout, "suggested: --ttl ") || !strings.Contains(stdout, " --node-timeout ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
-		t.Errorf("servers in service: exit %d, %s", code, stdout)
-	}
-	if _, wide, _ := command(t, "doctor", "--all", "--samples", "5", "--nodes", nodes); strings.Count(wide, "it is a master") != 3 {
-		t.Errorf("in full: %s", wide)
-	}
+	nodes.run(t, 0, "doctor").out("suggested: --ttl ", " --node-timeout ").times(0, "danger").never("\x1b")
+	nodes.run(t, 0, "doctor --all --samples 5").times(3, "it is a master")
 	servers[1].Do("CONFIG", "SET", "maxmemory", "100mb")
 	servers[1].Do("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-	code, stdout, stderr = command(t, "doctor", "--samples", "5", "--nodes", nodes)
-	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   eviction, "+servers[1].URL()+"\n") {
-		t.Errorf("a server that evicts: exit %d, %s%s", code, stdout, stderr)
-	}
-	code, stdout, _ = command(t, "doctor", "--json", "--samples", "5", "--nodes", nodes)
+	begins(nodes.run(t, exitEndangered, "doctor --samples 5").lines(0), "danger   eviction, "+servers[1].URL()+"\n")
 	var last struct{ Event, Worst string }
-	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	for _, line := range lines {
+	for line := range strings.Lines(nodes.run(t, exitEndangered, "doctor --json --samples 5").stdout) {
 		if err := json.Unmarshal([]byte(line), &last); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if code != exitEndangered || last.Event != "checkup" || last.Worst != "danger" {
-		t.Errorf("in JSON: exit %d, %s", code, stdout)
+	if last.Event != "checkup" || last.Worst != "danger" {
+		t.Errorf("in JSON the last is %+v", last)
 	}
 	servers[1].Do("CONFIG", "SET", "maxmemory-policy", "noeviction")
 	servers[0].Kill()
-	code, stdout, stderr = command(t, "doctor", "--samples", "5", "--nodes", nodes)
-	if code != exitEndangered || strings.Contains(stdout, "danger") || !strings.Contains(stdout, "warning  quorum") || stderr != "redlatch: 1 of 3 nodes does not answer: "+servers[0].URL()+"\n" {
-		t.Errorf("one node is down: exit %d, %s%s", code, stdout, stderr)
-	}
+	nodes.run(t, exitEndangered, "doctor --samples 5").out("warning  quorum").times(0, "danger").err("redlatch: 1 of 3 nodes does not answer: " + servers[0].URL() + "\n").lines(1)
 	servers[1].Kill()
-	code, stdout, stderr = command(t, "doctor", "--samples", "5", "--nodes", nodes)
-	if code != exitNoQuorum || !strings.Contains(stdout, "danger   quorum") || !strings.Contains(stderr, "1 of 3 nodes answer") {
-		t.Errorf("a majority is away: exit %d, %s%s", code, stdout, stderr)
-	}
+	nodes.run(t, exitNoQuorum, "doctor --samples 5").out("danger   quorum").err("1 of 3 nodes answer")
 	servers[2].Kill()
-	if code, _, _ = command(t, "doctor", "--samples", "5", "--nodes", nodes); code != exitNoQuorum {
-		t.Errorf("all are away: exit %d", code)
-	}
-	for _, args := range [][]string{{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--nodes", "local", "--name", strings.Repeat("n", 600)}, {"doctor", "--json=yaml"}, {"doctor", "--nodes", "http://x"}} {
-		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%q: exit %d, %s", args, code, stderr)
-		}
-	}
+	nodes.run(t, exitNoQuorum, "doctor --samples 5")
 }
 
 // TestFlagsThatDoctorNamesExist reads the sources of its findings.

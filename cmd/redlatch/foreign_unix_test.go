@@ -14,62 +14,50 @@ import (
 func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 	t.Parallel()
 	server := servertest.Redis(t, 1)[0]
+	nodes := these(server)
 	shown := strings.Repeat("v", 64)
 	for _, c := range []struct {
 		name, holder, json, way string
 		set                     []string
 	}{
 		{"hash", "a foreign format (a key of type hash)", `"owner":"hash","kind":"foreign"`, "redlatch break --foreign", []string{"HSET", "hash", "uuid:1", "1"}},
-		{"set", "a foreign format (a key of type set)", `"owner":"set","kind":"foreign"`, "redlatch break --foreign", []string{"SADD", "set", "a"}},
-		{"list", "a foreign format (a key of type list)", `"owner":"list","kind":"foreign"`, "redlatch break --foreign", []string{"RPUSH", "list", "a"}},
 		{"zset", "a foreign format (a key of type zset)", `"owner":"zset","kind":"foreign"`, "redlatch break --foreign", []string{"ZADD", "zset", "1", "a"}},
 		{"plain", `another client ("value")`, `"owner":"\"value\"","kind":"plain"`, "redlatch break", []string{"SET", "plain", "value"}},
 		{"long", `another client ("` + shown + `"…)`, `"owner":"\"` + shown + `\"…","kind":"plain"`, "redlatch break", []string{"SET", "long", shown + "more"}},
 	} {
 		// It was a lock of ours before, so that ls knows the name.
-		if code, _, stderr := command(t, "run", "--nodes", server.URL(), c.name, "--", "true"); code != 0 {
-			t.Fatalf("%s: run: exit %d, %s", c.name, code, stderr)
-		}
+		nodes.run(t, 0, "run "+c.name+" -- true")
 		server.Do(c.set...)
 
-		code, _, stderr := command(t, "run", "-n", "--nodes", server.URL(), c.name, "--", "true")
 		want := `redlatch: "` + c.name + `" is held by ` + c.holder + " with no expiry: its owner must delete it; or use " + c.way + "\n"
-		if code != exitHeld || stderr != want {
-			t.Errorf("%s: run -n: exit %d, %swant %s", c.name, code, stderr, want)
+		if s := nodes.run(t, exitHeld, "run -n "+c.name+" -- true"); s.stderr != want {
+			t.Errorf("%s: run -n: %swant %s", c.name, s.stderr, want)
 		}
-		code, _, stderr = command(t, "lock", "-w", "50ms", "--nodes", server.URL(), c.name)
-		if code != exitHeld || !strings.Contains(stderr, c.way+", after a wait of") || strings.Contains(stderr, "longer -w") {
-			t.Errorf("%s: lock -w: exit %d, %s", c.name, code, stderr)
-		}
-		code, _, stderr = command(t, "run", "-n", "--json", "--nodes", server.URL(), c.name, "--", "true")
-		if code != exitHeld || !strings.Contains(stderr, c.json+`,"expires_in_ms":null`) || !strings.Contains(stderr, `"event":"held"`) {
-			t.Errorf("%s: run -n --json: exit %d, %s", c.name, code, stderr)
-		}
+		nodes.run(t, exitHeld, "lock -w 50ms "+c.name).err(c.way + ", after a wait of").never("longer -w")
+		nodes.run(t, exitHeld, "run -n --json "+c.name+" -- true").err(c.json+`,"expires_in_ms":null`, `"event":"held"`)
 
 		text := strings.TrimPrefix(strings.TrimSuffix(c.holder, ")"), "a foreign format (")
 		text = strings.Replace(text, "another client (", "another client, ", 1)
-		code, stdout, _ := command(t, "show", "--nodes", server.URL(), c.name)
-		if code != 0 || !strings.Contains(stdout, text+", with no expiry") {
-			t.Errorf("%s: show: exit %d, %swant %s, with no expiry", c.name, code, stdout, text)
-		}
-		code, stdout, _ = command(t, "ls", "--nodes", server.URL())
-		if line := lineOf(stdout, c.name); code != 0 || !strings.Contains(line, "held") || !strings.Contains(line, text) || !strings.Contains(line, "for ever") {
-			t.Errorf("%s: ls: exit %d, %s", c.name, code, stdout)
-		}
+		nodes.run(t, 0, "show "+c.name).out(text + ", with no expiry")
+		list := nodes.run(t, 0, "ls "+c.name)
+		list.stdout = lineOf(list.stdout, c.name)
+		list.out("held", text, "for ever")
 
 		server.Do("PEXPIRE", c.name, "60000")
-		code, _, stderr = command(t, "run", "-n", "--nodes", server.URL(), c.name, "--", "true")
-		if code != exitHeld || !strings.Contains(stderr, c.holder+"; it expires in ") || !strings.Contains(stderr, "give -w 30s instead of -n") || strings.Contains(stderr, "break") {
-			t.Errorf("%s: run -n of a key that runs out: exit %d, %s", c.name, code, stderr)
-		}
+		nodes.run(t, exitHeld, "run -n "+c.name+" -- true").err(c.holder+"; it expires in ", "give -w 30s instead of -n").never("break")
 		server.Do("PERSIST", c.name)
 
-		args := []string{"break", "--yes", "--nodes", server.URL(), c.name}
+		remove := "break --yes " + c.name
 		if strings.HasSuffix(c.way, "--foreign") {
-			args = append(args, "--foreign")
+			nodes.run(t, exitHeld, remove).err("--foreign")
+			if server.Do("EXISTS", c.name) != "1" {
+				t.Errorf("%s: without --foreign it is removed", c.name)
+			}
+			remove += " --foreign"
 		}
-		if code, stdout, stderr := command(t, args...); code != 0 || server.Do("EXISTS", c.name) != "0" {
-			t.Errorf("%s: what the error says to do: exit %d, %s%s", c.name, code, stdout, stderr)
+		nodes.run(t, 0, remove)
+		if server.Do("EXISTS", c.name) != "0" {
+			t.Errorf("%s: what the error says to do has not removed it", c.name)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,18 +69,7 @@ func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
 	script := `trap "" TERM; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; while :; do sleep 0.02; done`
 	cmd, stderr := run(t, servers, "--ttl", ttl.String(), "job", "--", "sh", "-c", script, file)
-	var pids []int
-	if !poll.Holds(poll.Patience, func() bool {
-		pids = nil
-		text, _ := os.ReadFile(file)
-		for field := range strings.FieldsSeq(string(text)) {
-			pid, _ := strconv.Atoi(field)
-			pids = append(pids, pid)
-		}
-		return len(pids) == 2
-	}) {
-		t.Fatalf("CMD did not start: %s", stderr)
-	}
+	pids := pidsIn(t, file, 2, stderr)
 	cmd.Process.Signal(syscall.SIGSTOP)
 	if next, said := run(t, servers, "job", "--", "true"); exitCode(t, next.Wait()) != 0 {
 		t.Errorf("the next one: %s", said)

@@ -108,7 +108,7 @@ func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
-func TestTrustingAtOnceNeedsAYes(t *testing.T) {
+func TestYesIsNotEnoughWhereALockIsLeft(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	nodes := strings.Join(servertest.Addresses(servers), ",")
@@ -121,17 +121,9 @@ func TestTrustingAtOnceNeedsAYes(t *testing.T) {
 			t.Errorf("nobody said yes, and %s is marked %q", s.Addr(), marker)
 		}
 	}
-	if code, stdout, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", nodes); code != 0 || strings.Count(stdout, "trusted;") != 3 {
-		t.Errorf("with --yes: exit %d, %s%s", code, stdout, stderr)
-	}
-}
-
-func TestYesIsNotEnoughWhereALockIsLeft(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
 	// One of them was used alone, with the guard off.
 	handleOf(t, servers[0].URL(), "job")
-	code, _, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", strings.Join(servertest.Addresses(servers), ","))
+	code, _, stderr = command(t, "init", "--assume-fresh", "--yes", "--nodes", nodes)
 	if code != exitUsage || !strings.Contains(stderr, "nodes are not new") || !strings.Contains(stderr, "leave out --assume-fresh") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}

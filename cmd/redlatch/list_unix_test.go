@@ -10,74 +10,38 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 func TestListShowsWhereNodesDisagree(t *testing.T) {
 	t.Parallel()
-	servers := servertest.Redis(t, 5)
-	declareNew(t, servers)
-	nodes := strings.Join(servertest.Addresses(servers), ",")
-	handleOf(t, nodes, "whole", "--label", "shift")
+	servers := newQuorum(t, 5)
+	nodes := these(servers...)
+	handleOf(t, string(nodes), "whole", "--label", "shift")
 	for _, s := range servers[:2] {
 		s.Do("SET", "partly", strings.Repeat("0", 32)+":host/1/\x1b[31mred", "PX", "60000")
 		s.Do("SET", "redlatch:1:fence:{partly}", "00001763000000123457", "PX", "60000")
 	}
-	servers[4].Do("HSET", "strange", "id", "1")
-
-	code, stdout, stderr := command(t, "ls", "--nodes", nodes)
-	if code != 0 || stderr != "" || !regexp.MustCompile(`(?m)^whole +held +\S+/shift .* 5/5$`).MatchString(stdout) ||
-		!regexp.MustCompile(`(?m)^partly +split +\S+ .* 2/5$`).MatchString(stdout) {
-		t.Errorf("ls: exit %d, %s%s", code, stdout, stderr)
+	list := nodes.run(t, 0, "ls").never("\x1b").lines(0)
+	if !regexp.MustCompile(`(?m)^whole +held +\S+/shift .* 5/5$`).MatchString(list.stdout) || !regexp.MustCompile(`(?m)^partly +split +\S+ .* 2/5$`).MatchString(list.stdout) {
+		t.Errorf("ls: %s", list.stdout)
 	}
-	if strings.Contains(stdout, "\x1b") {
-		t.Errorf("what another wrote reached the terminal: %q", stdout)
+	if s := nodes.run(t, 0, "show partly").out("split: no majority of the 5 nodes").never("\x1b"); strings.Count(s.stdout, " -  ") < 3 {
+		t.Errorf("show: %s", s.stdout)
 	}
-	code, stdout, _ = command(t, "show", "--nodes", nodes, "partly")
-	if code != 0 || !strings.Contains(stdout, "split: no majority of the 5 nodes") || strings.Count(stdout, " -  ") < 3 || strings.Contains(stdout, "\x1b") {
-		t.Errorf("show: exit %d, %s", code, stdout)
-	}
-	// A key that is no lock is shown, and broken only with the flag for that.
-	code, stdout, _ = command(t, "show", "--nodes", nodes, "strange")
-	if code != 0 || !strings.Contains(stdout, "a key of type hash, with no expiry, on 1 of 5 nodes") {
-		t.Errorf("show of a hash: exit %d, %s", code, stdout)
-	}
-	code, _, stderr = command(t, "break", "--yes", "--nodes", nodes, "strange")
-	if code != exitHeld || !strings.Contains(stderr, "--foreign") || servers[4].Do("EXISTS", "strange") != "1" {
-		t.Errorf("break of a hash: exit %d, %s", code, stderr)
-	}
-	if code, stdout, _ = command(t, "break", "--yes", "--foreign", "--nodes", nodes, "strange"); code != 0 || servers[4].Do("EXISTS", "strange") != "0" {
-		t.Errorf("break --foreign: exit %d, %s", code, stdout)
-	}
-
 	// One silent node is a warning; a silent majority sets the exit code.
 	servers[0].Kill()
-	code, stdout, stderr = command(t, "ls", "--nodes", nodes)
-	if code != 0 || strings.Count(stderr, "does not answer") != 1 || !strings.Contains(stdout, "4/5") {
-		t.Errorf("ls with a node away: exit %d, %s%s", code, stdout, stderr)
-	}
-	code, stdout, _ = command(t, "break", "--yes", "--nodes", nodes, "whole")
-	if code != 0 || !strings.Contains(stdout, `"whole" is broken on 4 of 5 nodes`) || strings.Count(stdout, "refused") != 1 {
-		t.Errorf("break with a node away: exit %d, %s", code, stdout)
-	}
-	handleOf(t, nodes, "whole")
+	nodes.run(t, 0, "ls").out("4/5").err("does not answer").lines(1)
+	nodes.run(t, 0, "break --yes whole").out(`"whole" is broken on 4 of 5 nodes`).times(1, "refused")
+	handleOf(t, string(nodes), "whole")
 	servers[1].Kill()
 	servers[2].Kill()
-	code, stdout, stderr = command(t, "ls", "--nodes", nodes)
-	if code != exitNoQuorum || !strings.Contains(stdout, "2/5") || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("ls without a quorum: exit %d, %s%s", code, stdout, stderr)
-	}
-	code, stdout, _ = command(t, "show", "--nodes", nodes, "nobody's")
-	if code != exitNoQuorum || !strings.Contains(stdout, "unknown: only 2 of 5 nodes answer") || strings.Contains(stdout, "state    free") {
-		t.Errorf("show without a quorum: exit %d, %s", code, stdout)
-	}
-	if code, stdout, _ = command(t, "show", "--json", "--nodes", nodes, "nobody's"); code != exitNoQuorum || !strings.Contains(stdout, `"state":"unknown"`) {
-		t.Errorf("show --json without a quorum: exit %d, %s", code, stdout)
-	}
+	nodes.run(t, exitNoQuorum, "ls").out("2/5").lines(1)
+	nodes.run(t, exitNoQuorum, "show nobody's").out("unknown: only 2 of 5 nodes answer").never("state    free")
+	nodes.run(t, exitNoQuorum, "show --json nobody's").out(`"state":"unknown"`)
 	before := servers[3].Do("GET", "whole")
-	code, _, stderr = command(t, "break", "--yes", "--nodes", nodes, "whole")
-	if code != exitNoQuorum || servers[3].Do("GET", "whole") != before {
-		t.Errorf("break without a quorum: exit %d, %s", code, stderr)
+	nodes.run(t, exitNoQuorum, "break --yes whole")
+	if after := servers[3].Do("GET", "whole"); after != before {
+		t.Errorf("break without a quorum has left %q", after)
 	}
 }
 

@@ -23,8 +23,7 @@ func handleOf(t testing.TB, nodes, name string, args ...string) string {
 
 func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
 	t.Parallel()
-	servers := servertest.Redis(t, 5)
-	declareNew(t, servers)
+	servers := newQuorum(t, 5)
 	nodes := strings.Join(servertest.Addresses(servers), ",")
 	handle := handleOf(t, nodes, "job", "--ttl", "30s") // longer than this test takes on a busy machine
 	for i, s := range servers {
@@ -37,33 +36,14 @@ func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
 	if code, _, stderr := commandWith(t, strings.NewReader(handle), "extend", "--nodes", nodes, "-"); code != 0 {
 		t.Errorf("extend: exit %d, %s", code, stderr)
 	}
-	if code, _, stderr := command(t, "run", "-n", "--nodes", nodes, "job", "--", "true"); code != exitHeld {
-		t.Errorf("run beside it: exit %d, %s", code, stderr)
-	}
+	on(nodes).run(t, exitHeld, "run -n job -- true")
 	// The cluster parameters are those that the nodes are marked with.
-	if code, _, stderr := command(t, "lock", "--ttl", "31s", "--nodes", nodes, "other"); code != exitUsage || !strings.Contains(stderr, "--ttl is 31s: must be between 10ms and 30s") {
-		t.Errorf("lock with a long TTL: exit %d, %s", code, stderr)
-	}
+	on(nodes).run(t, exitUsage, "lock --ttl 31s other").err("--ttl is 31s: must be between 10ms and 30s")
 	servers[2].Freeze()
 	defer servers[2].Thaw()
 	for _, verb := range []string{"extend", "unlock"} {
 		if code, _, stderr := commandWith(t, strings.NewReader(handle), verb, "--nodes", nodes, "-"); code != exitNoQuorum || !strings.Contains(stderr, "no quorum (3 of 5 needed)") {
 			t.Errorf("%s without a quorum: exit %d, %s", verb, code, stderr)
-		}
-	}
-	servers[2].Thaw()
-	// The nodes that answered have released it. A second run releases the rest:
-	// a node that no longer has the lock counts as one that freed it. One whose
-	// reply is late finds nothing left when it asks again.
-	if code, _, stderr := commandWith(t, strings.NewReader(handle), "unlock", "--nodes", nodes, "-"); code != 0 && !strings.Contains(stderr, "no longer held") {
-		t.Errorf("unlock again: exit %d, %s", code, stderr)
-	}
-	if code, _, stderr := commandWith(t, strings.NewReader(handle), "unlock", "--nodes", nodes, "-"); code == 0 || !strings.Contains(stderr, "no longer held") {
-		t.Errorf("unlock of what is free everywhere: exit %d, %s", code, stderr)
-	}
-	for _, s := range servers[2:] {
-		if keys := s.Keys(); len(keys) > 0 {
-			t.Errorf("%s still has %q", s.Addr(), keys)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
 // logLine is a line of a log.
@@ -88,21 +90,6 @@ func jsonText(t testing.TB, v any) string {
 	return string(text)
 }
 
-func TestLogOfSeveralLocksHasAllTokens(t *testing.T) {
-	t.Parallel()
-	code, stdout, stderr := command(t, "run", "--json", "--nodes", "sqlite:"+filepath.Join(t.TempDir(), "locks.db"), "b", "a", "--", "sh", "-c", `echo "$REDLATCH_TOKEN"`)
-	tokens := strings.Fields(stdout)
-	if code != 0 || len(tokens) != 2 {
-		t.Fatalf("exit %d, %s%s", code, stdout, stderr)
-	}
-	want := `[{"name":"a","token":"` + tokens[0] + `"},{"name":"b","token":"` + tokens[1] + `"}]`
-	for _, l := range readLog(t, stderr) {
-		if got := jsonText(t, l["locks"]); got != want || l.text("name") != "b, a" {
-			t.Errorf("locks %s, want %s", got, want)
-		}
-	}
-}
-
 // TestLogOfAWaitNamesTheHolderAndThePlace: the holder's log has that another
 // waits.
 func TestLogOfAWaitNamesTheHolderAndThePlace(t *testing.T) {
@@ -137,14 +124,16 @@ func TestLogOfAWaitNamesTheHolderAndThePlace(t *testing.T) {
 	}
 }
 
+// TestLogOfALostLockHasWhatWasDone, and metrics name the cause and the nodes.
 func TestLogOfALostLockHasWhatWasDone(t *testing.T) {
 	t.Parallel()
 	servers := newQuorum(t, 3)
-	started := filepath.Join(t.TempDir(), "started")
-	cmd, stderr := run(t, servers, "--json", "--ttl", "6s", "job", "--", "sh", "-c", `trap "" TERM; echo >"$0"; while :; do sleep 0.01; done`, started)
+	dir := t.TempDir()
+	started, file := filepath.Join(dir, "started"), filepath.Join(dir, "job.prom")
+	cmd, stderr := run(t, servers, "--json", "--metrics", file, "--ttl", "6s", "job", "--", "sh", "-c", `trap "" TERM; echo >"$0"; while :; do sleep 0.01; done`, started)
 	appears(t, started, stderr)
-	servers[0].Freeze()
-	servers[1].Kill()
+	servers[0].Kill()
+	servers[1].Freeze()
 	if code := exitCode(t, cmd.Wait()); code != exitLost {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
@@ -152,7 +141,7 @@ func TestLogOfALostLockHasWhatWasDone(t *testing.T) {
 	token := find(t, lines, "acquired").text("token")
 	steps := slices.DeleteFunc(events(lines), func(e string) bool { return e == "extending" })
 	if want := strings.Fields("acquired started losing signal signal ended lost"); !slices.Equal(steps, want) {
-		t.Errorf("%q: %s, want %q", steps, stderr, want)
+		t.Fatalf("%q: %s, want %q", steps, stderr, want)
 	}
 	if l := find(t, lines, "extending"); l.text("level") != "WARN" || l["left_ms"] == nil || !strings.Contains(l.text("err"), "no quorum (2 of 3 needed)") {
 		t.Errorf("%v", l)
@@ -164,14 +153,30 @@ func TestLogOfALostLockHasWhatWasDone(t *testing.T) {
 	if last.text("cause") != causeNotExtended || last.text("level") != "ERROR" || last["exit"] != 79.0 || last.text("token") != token || last["held_ms"] == nil {
 		t.Errorf("%v", last)
 	}
-	var signals []string
-	for _, l := range lines {
-		if l.text("event") == "signal" {
-			signals = append(signals, l.text("signal"))
-		}
+	lines = slices.DeleteFunc(lines, func(l logLine) bool { return l.text("event") != "signal" })
+	if lines[0].text("signal") != "SIGTERM" || lines[1].text("signal") != "SIGKILL" {
+		t.Errorf("signals %v", lines)
 	}
-	if !slices.Equal(signals, []string{"SIGTERM", "SIGKILL"}) {
-		t.Errorf("signals %q", signals)
+
+	values := checkMetrics(t, file)
+	up := func(i int) string { return metric(values, "node_up", "name", "job", "node", servers[i].URL()) }
+	if metric(values, "lost", "name", "job", "cause", causeNotExtended) != "1" || metric(values, "outcome", "name", "job", "outcome", "lost") != "1" ||
+		up(0) != "0" || up(1) != "0" || up(2) != "1" {
+		t.Errorf("%v", values)
+	}
+	// A quorum is there again, and one node is empty: it is quarantined.
+	servers[1].Thaw()
+	servers[0].Restart()
+	if !poll.Holds(poll.Patience, func() bool {
+		cmd, _ := run(t, servers, "-q", "--metrics", file, "job", "--", "true")
+		code := exitCode(t, cmd.Wait())
+		values = checkMetrics(t, file)
+		return code == 0 && metric(values, "node_quarantined", "name", "job", "node", servers[0].URL()) == "1"
+	}) {
+		t.Errorf("no quarantine is shown: %v", values)
+	}
+	if metric(values, "node_quarantined", "name", "job", "node", servers[2].URL()) != "0" || up(0) != "1" {
+		t.Errorf("%v", values)
 	}
 }
 

@@ -29,7 +29,12 @@ import (
 // run starts redlatch run on servers, and returns it with its stderr.
 func run(t testing.TB, servers []*servertest.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	args = append([]string{"run", "--nodes", strings.Join(servertest.Addresses(servers), ",")}, args...)
+	return start(t, append([]string{"run", "--nodes", strings.Join(servertest.Addresses(servers), ",")}, args...)...)
+}
+
+// start starts redlatch, and returns it with its stderr.
+func start(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
 	cmd := exec.Command("redlatch", args...)
 	stderr := new(bytes.Buffer)
 	cmd.Stderr = stderr
@@ -45,6 +50,23 @@ func appears(t testing.TB, file string, said ...any) {
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(file); return err == nil }) {
 		t.Fatalf("%s is not there after %v: %s", file, poll.Patience, said)
 	}
+}
+
+// pidsIn returns the process ids in a file, once there are n.
+func pidsIn(t testing.TB, file string, n int, said ...any) (pids []int) {
+	t.Helper()
+	if !poll.Holds(poll.Patience, func() bool {
+		text, _ := os.ReadFile(file)
+		pids = nil
+		for field := range strings.FieldsSeq(string(text)) {
+			pid, _ := strconv.Atoi(field)
+			pids = append(pids, pid)
+		}
+		return len(pids) == n
+	}) {
+		t.Fatalf("CMD did not start: %s", said)
+	}
+	return pids
 }
 
 // declareNew runs redlatch init to mark servers that were just started.
@@ -103,8 +125,7 @@ func exitCode(t testing.TB, err error) int {
 
 func TestMinorityOfDeadNodesIsNoObstacle(t *testing.T) {
 	t.Parallel()
-	servers := servertest.Redis(t, 5)
-	declareNew(t, servers)
+	servers := newQuorum(t, 5)
 	servers[0].Kill()
 	servers[3].Kill()
 	cmd, stderr := run(t, servers, "job", "--", "sh", "-c", "exit 42")
@@ -145,33 +166,17 @@ func TestMajorityOfDeadNodesExits69(t *testing.T) {
 func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	const ttl = 3 * time.Second
-	for _, heeds := range []bool{true, false} {
-		name := map[bool]string{true: "heeding TERM", false: "ignoring TERM"}[heeds]
+	for name, trap := range map[string]string{"heeding TERM": "", "ignoring TERM": `trap "" TERM; `} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servertest.Need(t)
 			stall.Retry(t, func(t testing.TB) {
-				servers := servertest.Redis(t, 3)
-				declareNew(t, servers)
+				servers := newQuorum(t, 3)
 				file := filepath.Join(t.TempDir(), "pids")
-				script := `sleep 1000 & echo $! >>"$0"; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; wait; wait`
-				if !heeds {
-					script = `trap "" TERM; ` + script
-				}
+				script := trap + `sleep 1000 & echo $! >>"$0"; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; wait; wait`
 				began := time.Now()
 				cmd, stderr := run(t, servers, "--ttl", ttl.String(), "job", "--", "sh", "-c", script, file)
-				var pids []int
-				if !poll.Holds(poll.Patience, func() bool {
-					text, _ := os.ReadFile(file)
-					pids = nil
-					for field := range strings.FieldsSeq(string(text)) {
-						pid, _ := strconv.Atoi(field)
-						pids = append(pids, pid)
-					}
-					return len(pids) == 3
-				}) {
-					t.Fatalf("CMD did not start: %s", stderr)
-				}
+				pids := pidsIn(t, file, 3, stderr)
 				// No extension that begins after this is confirmed, so the
 				// deadline is less than a TTL away.
 				servers[0].Freeze()

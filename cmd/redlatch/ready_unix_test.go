@@ -3,112 +3,54 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/store/redis/direct"
 )
-
-// shortBounds make a quarantine of 3.2 s.
-var shortBounds = []string{"--max-ttl", "3s"}
 
 func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
-	nodes := strings.Join(servertest.Addresses(servers), ",")
-	declareNew(t, servers, shortBounds...)
-	if code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes); code != 0 || stdout != "all 3 nodes are ready\n" || stderr != "" {
-		t.Errorf("servers in service: exit %d, %s%s", code, stdout, stderr)
+	nodes := these(servers...)
+	declareNew(t, servers, "--max-ttl", "3s") // a quarantine of 3.2 s
+	const all = "all 3 nodes are ready\n"
+	if s := nodes.run(t, 0, "doctor --ready").lines(0); s.stdout != all {
+		t.Errorf("servers in service: %s", s.stdout)
 	}
 	servers[1].Do("FLUSHALL")
-	code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes)
-	if code != exitNoQuorum || !strings.HasPrefix(stdout, servers[1].URL()+": quarantined") || strings.Count(stdout, "\n") != 1 ||
-		!strings.Contains(stdout, "ready in ") || !strings.Contains(stderr, "1 of 3 nodes are not ready") {
-		t.Errorf("one has lost its data: exit %d, %s%s", code, stdout, stderr)
-	}
-	began := time.Now()
-	code, stdout, stderr = command(t, "doctor", "--ready", "-w", "1m", "--nodes", nodes)
-	if code != 0 || stdout != "all 3 nodes are ready\n" || !strings.Contains(stderr, "waiting for "+servers[1].URL()) {
-		t.Errorf("after %v: exit %d, %s%s", time.Since(began), code, stdout, stderr)
+	nodes.run(t, exitNoQuorum, "doctor --ready").times(1, "\n").out(servers[1].URL()+": quarantined", "ready in ").err("1 of 3 nodes are not ready")
+	if s := nodes.run(t, 0, "doctor --ready -w 1m").err("waiting for " + servers[1].URL()); s.stdout != all {
+		t.Errorf("after its quarantine: %s", s.stdout)
 	}
 	if marker := servers[1].Do("GET", "redlatch:1:marker"); marker == "" {
 		t.Error("it is ready, and not marked")
 	}
 	servers[2].Kill()
-	began = time.Now()
-	code, stdout, _ = command(t, "doctor", "--ready", "-w", "1500ms", "--json", "--nodes", nodes)
-	if waited := time.Since(began); code != exitNoQuorum || waited < 1500*time.Millisecond {
-		t.Errorf("one is away: exit %d after %v, %s", code, waited, stdout)
+	began := time.Now()
+	away := nodes.run(t, exitNoQuorum, "doctor --ready -w 1500ms --json").stdout
+	if waited := time.Since(began); waited < 1500*time.Millisecond {
+		t.Errorf("it has waited for %v", waited)
 	}
-	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	lines := strings.Split(strings.TrimSpace(away), "\n")
 	var last struct {
 		Node, Why string
 		Ready     bool
 	}
 	if len(lines) != 3 || json.Unmarshal([]byte(lines[2]), &last) != nil || last.Node != servers[2].URL() || last.Ready || !strings.Contains(last.Why, "refused") {
-		t.Errorf("in JSON: %s", stdout)
+		t.Errorf("in JSON: %s", away)
 	}
 	// Waiting does not help against another membership.
-	two := strings.Join(servertest.Addresses(servers[:2]), ",")
-	if code, stdout, stderr = command(t, "doctor", "--ready", "-w", "1m", "--nodes", two); code != exitUsage || !strings.Contains(stderr, "missing "+servers[2].URL()) {
-		t.Errorf("another membership: exit %d, %s%s", code, stdout, stderr)
-	}
-	for _, args := range [][]string{{"doctor", "-w", "5s"}, {"doctor", "--ready", "-w", "-1s"}, {"doctor", "--ready", "-w", "soon"}} {
-		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%q: exit %d, %s", args, code, stderr)
-		}
-	}
+	these(servers[:2]...).run(t, exitUsage, "doctor --ready -w 1m").err("missing " + servers[2].URL())
 }
 
 // TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed asks for servers that
 // nobody has marked, and for one database.
 func TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed(t *testing.T) {
 	t.Parallel()
-	postgres := servertest.PostgreSQL(t) + "&table=never_used"
-	for _, nodes := range []string{strings.Join(servertest.Addresses(servertest.Redis(t, 3)), ","), postgres} {
-		each := strings.Count(nodes, ",") + 1
-		code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes)
-		if code != exitNoQuorum || strings.Count(stdout, "quarantined: new, or lost its data; ready in 3") != each {
-			t.Errorf("%s: exit %d, %s%s", nodes, code, stdout, stderr)
-		}
+	for nodes, each := range map[on]int{these(servertest.Redis(t, 3)...): 3, on(servertest.PostgreSQL(t) + "&table=never_used"): 1} {
+		nodes.run(t, exitNoQuorum, "doctor --ready").times(each, "quarantined: new, or lost its data; ready in 3")
 	}
-}
-
-// TestRollingRestartByTheReadinessCheckLosesNoLock restarts three servers
-// without their data under a lease, each when the check reports that all are
-// ready.
-func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	declareNew(t, servers, shortBounds...)
-	addresses := servertest.Addresses(servers)
-	all, err := direct.Nodes(addresses...)
-	must(t, err)
-	client, err := redlatch.New(all, &redlatch.Options{NodeTimeout: time.Second})
-	must(t, err)
-	defer client.Close()
-	l, err := client.Lock(context.Background(), "held throughout", &redlatch.LockOptions{TTL: 3 * time.Second})
-	must(t, err)
-	for i, s := range servers {
-		s.Kill()
-		s.Restart()
-		code, stdout, stderr := command(t, "doctor", "--ready", "-w", "1m", "--nodes", strings.Join(addresses, ","))
-		if code != 0 {
-			t.Fatalf("after the restart of server %d: exit %d, %s%s", i, code, stdout, stderr)
-		}
-		if err := l.Err(); err != nil {
-			t.Fatalf("after the restart of server %d: %v", i, err)
-		}
-	}
-	for i, s := range servers {
-		if s.Do("GET", "held throughout") == "" {
-			t.Errorf("server %d does not have the lock", i)
-		}
-	}
-	must(t, l.Release(context.Background()))
 }

@@ -124,7 +124,6 @@ func scriptParams(file, command string) testscript.Params {
 
 			"guardian": guardianOf,
 			"oneline":  oneLine,
-			"unheld":   unheld,
 		},
 	}
 }
@@ -345,17 +344,6 @@ func lose(ts *testscript.TestScript, _ bool, args []string) {
 func oneLine(ts *testscript.TestScript, _ bool, args []string) {
 	if text := ts.ReadFile(args[0]); strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "redlatch: ") {
 		ts.Fatalf("%s is %q", args[0], text)
-	}
-}
-
-// unheld NAME: nobody holds the lock or waits for it.
-func unheld(ts *testscript.TestScript, _ bool, args []string) {
-	file := openFile(ts)
-	defer file.Close()
-	l, err := file.Look(context.Background(), args[0])
-	ts.Check(err)
-	if l.Reply.Status != node.Absent || l.Waiting > 0 {
-		ts.Fatalf("%s is held, or waited for: %v, %d waiting", args[0], l.Reply.Status, l.Waiting)
 	}
 }
 

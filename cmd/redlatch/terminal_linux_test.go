@@ -59,6 +59,23 @@ func onTerminal(t testing.TB, args ...string) *console {
 	return c
 }
 
+// shell starts an interactive shell on a terminal.
+func shell(t testing.TB) *console {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Fatal("needs bash, for its job control: install it, or run make test, which does")
+	}
+	c := onTerminal(t, "bash", "--norc", "--noprofile", "-i")
+	c.shows("ready> ")
+	return c
+}
+
+// leave ends a shell.
+func (c *console) leave() {
+	c.types("exit\n")
+	c.cmd.Wait()
+}
+
 // seen returns what the screen shows.
 func (c *console) seen() string {
 	c.mu.Lock()
@@ -99,9 +116,6 @@ const (
 
 func TestShellStopsAndResumesTheJob(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Fatal("needs bash, for its job control: install it, or run make test, which does")
-	}
 	for _, how := range []string{
 		"redlatch run job -- %s",
 		"redlatch run job -- %s | cat",             // CMD gets the terminal when it reads from it
@@ -109,8 +123,7 @@ func TestShellStopsAndResumesTheJob(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			c := onTerminal(t, "bash", "--norc", "--noprofile", "-i")
-			c.shows("ready> ")
+			c := shell(t)
 			c.types(fmt.Sprintf(how, "sed -u s/^/line:/") + "\n")
 			c.types("one\n")
 			c.shows("line:one")
@@ -123,19 +136,14 @@ func TestShellStopsAndResumesTheJob(t *testing.T) {
 			c.shows("ready> ")
 			c.types("redlatch run -n job -- echo is free\n")
 			c.shows("\nis free")
-			c.types("exit\n")
-			c.cmd.Wait()
+			c.leave()
 		})
 	}
 }
 
 func TestJobThatWasStoppedForTooLongIsLost(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Fatal("needs bash, for its job control: install it, or run make test, which does")
-	}
-	c := onTerminal(t, "bash", "--norc", "--noprofile", "-i")
-	c.shows("ready> ")
+	c := shell(t)
 	c.types("redlatch run --ttl 5s job -- sed -u s/^/line:/\n")
 	c.types("one\n")
 	c.shows("line:one")
@@ -147,6 +155,5 @@ func TestJobThatWasStoppedForTooLongIsLost(t *testing.T) {
 	c.shows("CMD was ended")
 	c.types("echo code $?\n")
 	c.shows("code 79")
-	c.types("exit\n")
-	c.cmd.Wait()
+	c.leave()
 }

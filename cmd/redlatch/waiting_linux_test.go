@@ -14,19 +14,12 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// waitOn starts a waiter for "job" on a terminal.
-func waitOn(t testing.TB, dir string, args ...string) *console {
-	t.Helper()
-	env := []string{"env", "TERM=xterm", "REDLATCH_NODES=local", "REDLATCH_STATE_DIR=" + dir}
-	return onTerminal(t, append(env, args...)...)
-}
-
 const wiped = "\r\x1b[K"
 
 func TestWaitingShowsTheHolderSinceWhenAndThePlaceInLine(t *testing.T) {
 	t.Parallel()
 	dir, release := holdJob(t)
-	c := waitOn(t, dir, "NO_COLOR=1", "redlatch", "run", "job", "--", "echo", "mine")
+	c := onTerminal(t, "env", "TERM=xterm", "REDLATCH_NODES=local", "REDLATCH_STATE_DIR="+dir, "NO_COLOR=1", "redlatch", "run", "job", "--", "echo", "mine")
 	// On a busy machine it may see the holder before it has a place.
 	line := c.shows(wiped + `redlatch: waiting for "job", 1st in the queue (`)
 	line += c.shows("/night-shift since ")

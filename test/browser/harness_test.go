@@ -189,6 +189,42 @@ func until(t *testing.T, ctx context.Context, what, js string) {
 	}
 }
 
+// isLive is an expression that is true while the page follows.
+const isLive = `document.querySelector("#live").textContent === "live"`
+
+// watch opens an address in a new window, and returns when the page follows.
+func watch(t *testing.T, url string) context.Context {
+	t.Helper()
+	ctx := tab(t)
+	do(t, ctx, chromedp.EmulateViewport(1280, 720), chromedp.Navigate(url))
+	until(t, ctx, "live", isLive)
+	return ctx
+}
+
+// mark has the page remember that it was not loaded again; hasMark says so.
+var mark = chromedp.Evaluate[chromedp.Void](`window.marker = "the same page"`)
+
+const hasMark = `window.marker === "the same page"`
+
+// says is an expression that is true if an element shows all of the texts.
+func says(element string, texts ...string) string {
+	return fmt.Sprintf(`%q.split("|").every(t => document.querySelector(%q).innerText.includes(t))`, strings.Join(texts, "|"), element)
+}
+
+// wait has a client wait for a lock, until the returned function is called. If it
+// gets the lock, it keeps it until its client is closed.
+func wait(t *testing.T, c *redlatch.Client, name string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var waiting sync.WaitGroup
+	waiting.Go(func() { c.Lock(ctx, name, nil) })
+	stop = func() {
+		cancel()
+		waiting.Wait()
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
 // lock takes a lock.
 func lock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
@@ -197,6 +233,11 @@ func lock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockOptio
 	lease, err := c.Lock(ctx, name, &opts)
 	must(t, err)
 	return lease
+}
+
+// waiters is an expression that is true if a lock's row counts so many.
+func waiters(name string, n int) string {
+	return fmt.Sprintf(`%s.split("\t")[4]?.trim() === "%d"`, row(name), n)
 }
 
 // row is an expression for the text of a lock's row; empty if there is none.

@@ -34,9 +34,7 @@ func TestHostileNamesAreShownAsText(t *testing.T) {
 	t.Parallel()
 	page, clients, servers := quorum(t, 1, `<img src=x onerror=alert(2)>`)
 	url0 := serve(t, page, ui.Options{})
-	ctx := tab(t)
-	do(t, ctx, chromedp.Navigate(url0+"/"))
-	until(t, ctx, "live", `document.querySelector("#live").textContent === "live"`)
+	ctx := watch(t, url0+"/")
 	for name := range hostile { // they arrive while the page is open
 		lock(t, clients[0], name, redlatch.LockOptions{})
 	}

@@ -3,7 +3,6 @@ package browser
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,12 +21,10 @@ func TestLightAndDarkCanBeRead(t *testing.T) {
 	t.Parallel()
 	stage := newShowcase(t)
 	url := serve(t, stage.client, ui.Options{})
-	ctx := tab(t)
-	do(t, ctx, chromedp.Navigate(url+"/"))
-	until(t, ctx, "live", `document.querySelector("#live").textContent === "live"`)
+	ctx := watch(t, url+"/")
 	stage.play(t, func(what string) {
 		t.Helper()
-		until(t, ctx, what, fmt.Sprintf(`document.querySelector("#lately").innerText.includes(%q)`, what))
+		until(t, ctx, what, says("#lately", what))
 	})
 	for _, scheme := range []string{"light", "dark"} {
 		call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -35,14 +32,11 @@ func TestLightAndDarkCanBeRead(t *testing.T) {
 		})
 		for _, path := range []string{"/", "/lock?name=deploy%2Ffrontend"} {
 			do(t, ctx, chromedp.EmulateViewport(1280, 640), chromedp.Navigate(url+path))
-			until(t, ctx, "live", `document.querySelector("#live").textContent === "live"`)
-			for _, low := range eval[[]string](t, ctx, lowContrast) {
-				t.Errorf("%s, %s: %s", scheme, path, low)
-			}
+			until(t, ctx, "live", isLive)
 			if path == "/" {
 				picture(t, ctx, "ui-"+scheme+".png")
 			}
-			narrow(t, ctx, path)
+			canBeRead(t, ctx, scheme+", "+path)
 		}
 	}
 }
@@ -68,20 +62,23 @@ const lowContrast = `(() => {
   return low;
 })()`
 
-// narrow checks that nothing is cut off on a small screen, and that the page as
-// a whole need not be scrolled sideways. For a look, REDLATCH_PICTURES names a
-// folder for pictures.
+// canBeRead checks contrast and width of what the page shows now.
+func canBeRead(t *testing.T, ctx context.Context, what string) {
+	t.Helper()
+	for _, low := range eval[[]string](t, ctx, lowContrast) {
+		t.Errorf("%s: %s", what, low)
+	}
+	narrow(t, ctx, what)
+}
+
+// narrow checks that the page as a whole need not be scrolled sideways, on a small
+// screen and on larger ones.
 func narrow(t *testing.T, ctx context.Context, path string) {
 	t.Helper()
-	for _, width := range []int64{320, 390, 820} {
+	for _, width := range []int64{320, 390, 820, 1280} {
 		do(t, ctx, chromedp.EmulateViewport(width, 800))
 		if wide := eval[int64](t, ctx, `document.documentElement.scrollWidth`); wide > width {
 			t.Errorf("%s on a screen of %d pixels is %d wide", path, width, wide)
-		}
-		if dir := os.Getenv("REDLATCH_PICTURES"); dir != "" {
-			png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-			must(t, err)
-			os.WriteFile(filepath.Join(dir, fmt.Sprintf("narrow-%d-%d.png", width, len(path))), png, 0o644)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -150,38 +149,14 @@ func TestPlaygroundNeedsNoNetworkAndNoPointer(t *testing.T) {
 	until(t, ctx, "a clock that is ahead", `state.Servers[2].Skew === 5 && $("verdict").innerText.includes("Beyond what is promised")`)
 }
 
-// TestPlaygroundCanBeReadOnEveryScreen looks at widths, contrast and motion. With
-// REDLATCH_PICTURES it writes pictures into that folder.
+// TestPlaygroundCanBeReadOnEveryScreen looks at widths, contrast and motion, in the
+// story that has the most to show.
 func TestPlaygroundCanBeReadOnEveryScreen(t *testing.T) {
 	t.Parallel()
-	stories := []string{"herd"} // it has the most to show
-	pictures := os.Getenv("REDLATCH_PICTURES")
-	if pictures != "" {
-		stories = append(stories, "paused", "restart")
-	}
 	for _, scheme := range []string{"light", "dark"} {
 		ctx := openPlayground(t, fromAFile, reduced(t, scheme))
-		for _, name := range stories {
-			tell(t, ctx, name, func(step int) {
-				for _, width := range []int64{320, 390, 820, 1280} {
-					do(t, ctx, chromedp.EmulateViewport(width, 844))
-					if wide := eval[int64](t, ctx, `document.documentElement.scrollWidth`); wide > width {
-						t.Errorf("%s, step %d on a screen of %d pixels is %d wide", name, step, width, wide)
-					}
-					if pictures == "" || (step != 2 && step != 4) || (width != 390 && width != 1280) {
-						continue
-					}
-					for suffix, shot := range map[string]chromedp.Action[[]byte]{"": chromedp.CaptureScreenshot(), "-whole": chromedp.FullScreenshot(100)} {
-						png, err := chromedp.Run(ctx, shot)
-						must(t, err)
-						must(t, os.WriteFile(filepath.Join(pictures, fmt.Sprintf("play-%s-%d-%s-%d%s.png", name, width, scheme, step, suffix)), png, 0o644))
-					}
-				}
-			})
-		}
-		for _, low := range eval[[]string](t, ctx, lowContrast) {
-			t.Errorf("%s: %s", scheme, low)
-		}
+		tell(t, ctx, "herd", func(step int) { narrow(t, ctx, fmt.Sprint("step ", step)) })
+		canBeRead(t, ctx, scheme)
 		if small := eval[[]string](t, ctx, `[...document.querySelectorAll("button, select")].filter(b => b.checkVisibility() && Math.min(b.offsetWidth, b.offsetHeight) < 24).map(b => b.outerHTML)`); len(small) > 0 {
 			t.Errorf("too small for a finger: %s", small)
 		}

@@ -18,7 +18,7 @@ func TestAScreenReaderFindsTablesAndLabels(t *testing.T) {
 	ctx := tab(t)
 	for _, width := range []int64{1280, 360} {
 		do(t, ctx, chromedp.EmulateViewport(width, 800), chromedp.Navigate(url+"/"))
-		until(t, ctx, "live", `document.querySelector("#live").textContent === "live"`)
+		until(t, ctx, "live", isLive)
 		found := map[string]bool{}
 		for _, n := range call(t, ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
 			if !n.Ignored {

@@ -3,12 +3,15 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"runtime"
@@ -43,30 +46,22 @@ type ledger struct {
 	writes []write
 }
 
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
 func (l *ledger) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		token, _ := strconv.Atoi(r.Header.Get(fence.TokenHeader))
-		seen := &statusWriter{w, http.StatusOK}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		seen := httptest.NewRecorder()
 		next.ServeHTTP(seen, r)
-		if r.Method != http.MethodPut {
-			return
+		if r.Method == http.MethodPut {
+			token, _ := strconv.Atoi(r.Header.Get(fence.TokenHeader))
+			balance, _ := strconv.Atoi(string(body))
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.writes = append(l.writes, write{token, balance, seen.Code})
 		}
-		balance, _ := strconv.Atoi(string(body))
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.writes = append(l.writes, write{token, balance, seen.status})
+		maps.Copy(w.Header(), seen.Header())
+		w.WriteHeader(seen.Code)
+		w.Write(seen.Body.Bytes())
 	})
 }
 
@@ -101,16 +96,6 @@ func isStopped(pid int) bool {
 	return strings.HasPrefix(state, "T")
 }
 
-// said returns the texts of the lines of one tone.
-func said(lines []Line, tone Tone) (texts []string) {
-	for _, l := range lines {
-		if l.Tone == tone {
-			texts = append(texts, l.Text)
-		}
-	}
-	return texts
-}
-
 // has reports an error unless one of the lines is this.
 func has(t *testing.T, lines []Line, want Line) {
 	t.Helper()
@@ -143,37 +128,50 @@ func checkSums(t *testing.T, lines []Line, writes []write) {
 	}
 }
 
+// TestLinesAreWhatTheAccountSaw runs the demo with the fence, and without it: then
+// the stale write is shown.
 func TestLinesAreWhatTheAccountSaw(t *testing.T) {
 	t.Parallel()
-	l := &ledger{}
-	lines, pids, err := show(t, Options{observe: l.observe})
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		noFence           bool
+		status, good, bad int
+	}{"with the fence": {false, http.StatusConflict, 6, 0}, "without it": {true, http.StatusOK, 4, 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &ledger{}
+			lines, pids, err := show(t, Options{NoFence: c.noFence, observe: l.observe})
+			if err != nil || len(l.writes) != 9 || len(pids) != 4 {
+				t.Fatalf("%v; writes %+v; processes %v", err, l.writes, pids)
+			}
+			b, a := l.writes[6], l.writes[7]
+			if a.status != c.status || b.status != http.StatusOK || a.token >= b.token || b.balance != 65 || a.balance != 70 {
+				t.Errorf("B wrote %+v, then A %+v", b, a)
+			}
+			for i, w := range l.writes[:7] {
+				if i > 0 && w.token <= l.writes[i-1].token {
+					t.Errorf("write %d has token %d, after %d", i, w.token, l.writes[i-1].token)
+				}
+			}
+			has(t, lines, Line{"account", Good, "balance 60 after 6 additions: 0 lost"})
+			has(t, lines, Line{"A", Plain, fmt.Sprintf("token %d  has the lock, read 60, is about to write 70", a.token)})
+			if c.noFence {
+				has(t, lines, Line{"account", Bad, fmt.Sprintf("accepts A, whose token %d is older than %d", a.token, b.token)})
+				has(t, lines, Line{"account", Bad, "balance 70: the 5 that B added are lost"})
+			} else {
+				has(t, lines, Line{"account", Good, fmt.Sprintf("refuses A: token %d is older than %d", a.token, b.token)})
+				has(t, lines, Line{"account", Good, "balance 65: what B wrote is still there"})
+				checkSums(t, lines, l.writes)
+				isInPicture(t, lines)
+			}
+			tones := map[Tone]int{}
+			for _, l := range lines {
+				tones[l.Tone]++
+			}
+			if tones[Good] != c.good || tones[Bad] != c.bad {
+				t.Errorf("the tones of the lines are %v", tones)
+			}
+		})
 	}
-	if len(l.writes) != 9 || len(pids) != 4 {
-		t.Fatalf("writes %+v; processes %v", l.writes, pids)
-	}
-	b, a := l.writes[6], l.writes[7]
-	if a.status != http.StatusConflict || b.status != http.StatusOK || a.token >= b.token || b.balance != 65 || a.balance != 70 {
-		t.Errorf("B wrote %+v, then A %+v", b, a)
-	}
-	for i, w := range l.writes[:7] {
-		if i > 0 && w.token <= l.writes[i-1].token {
-			t.Errorf("write %d has token %d, after %d", i, w.token, l.writes[i-1].token)
-		}
-	}
-	checkSums(t, lines, l.writes)
-	has(t, lines, Line{"account", Good, "balance 60 after 6 additions: 0 lost"})
-	has(t, lines, Line{"A", Plain, fmt.Sprintf("token %d  has the lock, read 60, is about to write 70", a.token)})
-	has(t, lines, Line{"account", Good, fmt.Sprintf("refuses A: token %d is older than %d", a.token, b.token)})
-	has(t, lines, Line{"account", Good, "balance 65: what B wrote is still there"})
-	if bad := said(lines, Bad); bad != nil {
-		t.Errorf("the demo said %q", bad)
-	}
-	if good := said(lines, Good); len(good) != 6 {
-		t.Errorf("promises kept: %q", good)
-	}
-	isInPicture(t, lines)
 }
 
 // isInPicture checks that the picture of the documentation is of this demo: its
@@ -190,27 +188,6 @@ func isInPicture(t *testing.T, lines []Line) {
 		if text := number.ReplaceAllString(l.Text, "0"); !strings.Contains(has, ">"+text+"<") {
 			t.Errorf("the picture has no line %q: make demo-svg", text)
 		}
-	}
-}
-
-func TestWithoutTheFenceTheStaleWriteIsShown(t *testing.T) {
-	t.Parallel()
-	l := &ledger{}
-	lines, _, err := show(t, Options{NoFence: true, observe: l.observe})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(l.writes) != 9 {
-		t.Fatalf("writes %+v", l.writes)
-	}
-	b, a := l.writes[6], l.writes[7]
-	if a.status != http.StatusOK || a.token >= b.token {
-		t.Errorf("B wrote %+v, then A %+v", b, a)
-	}
-	has(t, lines, Line{"account", Bad, fmt.Sprintf("accepts A, whose token %d is older than %d", a.token, b.token)})
-	has(t, lines, Line{"account", Bad, "balance 70: the 5 that B added are lost"})
-	if bad := said(lines, Bad); len(bad) != 2 {
-		t.Errorf("the demo said %q", bad)
 	}
 }
 
