@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,21 +24,24 @@ func newWorld(t *testing.T) *world {
 	return &world{t, all}
 }
 
-// nodes returns those of a list such as "1 2 3".
+// nodes returns those of a list such as "1 2 3", or "prod: 1 2 3" if the membership
+// has a name.
 func (w *world) nodes(list string) (nodes []redlatch.Node) {
+	if _, rest, named := strings.Cut(list, ": "); named {
+		list = rest
+	}
 	for name := range strings.FieldsSeq(list) {
 		nodes = append(nodes, w.all[name[0]-'1'])
 	}
 	return nodes
 }
 
-// client returns one of a list such as "1 2 3", or "prod: 1 2 3" if the membership
-// has a name.
+// client returns one of a list.
 func (w *world) client(list string) *redlatch.Client {
 	w.t.Helper()
 	var opts redlatch.Options
-	if name, rest, named := strings.Cut(list, ": "); named {
-		opts.Membership, list = name, rest
+	if name, _, named := strings.Cut(list, ": "); named {
+		opts.Membership = name
 	}
 	return locktest.NewClient(w.t, w.nodes(list), opts)
 }
@@ -91,23 +93,38 @@ func (w *world) halfWay(list, former string, at node.Mark, silent string) {
 	w.down(false, silent)
 }
 
+// try asks for the lock once.
+func try(t testing.TB, c *redlatch.Client) error {
+	l, err := c.TryLock(t.Context(), "job", nil)
+	if err == nil {
+		l.Release(t.Context())
+	}
+	return err
+}
+
+// keepsOut asks for the lock each second, for three quarantines. It fails if it is
+// granted while the lease of another membership is valid.
+func (w *world) keepsOut(holder *redlatch.Lease, ask func() error) {
+	w.t.Helper()
+	for range 3 * quarantine / time.Second {
+		if ask() == nil {
+			if left := holder.Remaining(); left > 0 && holder.Context().Err() == nil {
+				exclusion.Never(w.t, "two holders: the first has %v left", left)
+			}
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
 // holdBoth has one client with a lock that it extends, runs meanwhile, and then has
-// another client ask for the lock for two quarantines.
+// another client ask for the lock.
 func (w *world) holdBoth(old, list string, meanwhile func()) {
 	w.t.Helper()
 	holder := locktest.MustLock(w.t, w.client(old), "job", redlatch.LockOptions{})
 	meanwhile()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 2*quarantine)
-	defer cancel()
-	for other := w.client(list); ctx.Err() == nil; time.Sleep(time.Second) {
-		if l, err := other.TryLock(ctx, "job", nil); err == nil {
-			if left := holder.Remaining(); left > 0 && holder.Context().Err() == nil {
-				exclusion.Never(w.t, "two holders: the first, of %s, has %v left", old, left)
-			}
-			l.Release(ctx)
-			break
-		}
-	}
+	other := w.client(list)
+	w.keepsOut(holder, func() error { return try(w.t, other) })
 	holder.Release(w.t.Context())
 }
 
@@ -146,29 +163,27 @@ func TestChangeThatLeavesTheFormerMembershipInServiceIsRefused(t *testing.T) {
 			}
 		}},
 	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				first, second, changed := strings.Cut(c.inService, " > ")
-				w.inService(first)
-				if changed {
-					w.changed(second, first)
-					first = second
+		locktest.Run(t, what, func(t *testing.T) {
+			w := newWorld(t)
+			first, second, changed := strings.Cut(c.inService, " > ")
+			w.inService(first)
+			if changed {
+				w.changed(second, first)
+				first = second
+			}
+			w.holdBoth(first, c.list, func() {
+				if c.meanwhile != nil {
+					c.meanwhile(w)
 				}
-				w.holdBoth(first, c.list, func() {
-					if c.meanwhile != nil {
-						c.meanwhile(w)
-					}
-					before := w.all[0].Marker()
-					err := w.change(c.list, c.former)
-					if err == nil {
-						t.Error("the change was made")
-					}
-					if after := w.all[0].Marker(); !c.barred && after != before {
-						t.Errorf("the marker is %+v, was %+v; %v", after, before, err)
-					}
-					time.Sleep(2 * time.Second)
-				})
+				before := w.all[0].Marker()
+				err := w.change(c.list, c.former)
+				if err == nil {
+					t.Error("the change was made")
+				}
+				if after := w.all[0].Marker(); !c.barred && after != before {
+					t.Errorf("the marker is %+v, was %+v; %v", after, before, err)
+				}
+				time.Sleep(2 * time.Second)
 			})
 		})
 	}
@@ -233,9 +248,7 @@ func TestChangeThatLeavesNoOtherMembershipInServiceIsMade(t *testing.T) {
 			return w.change("1 4 5", "1 2 3")
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { must(t, history(newWorld(t))) })
-		})
+		locktest.Run(t, what, func(t *testing.T) { must(t, history(newWorld(t))) })
 	}
 }
 
@@ -257,43 +270,32 @@ func TestFormerMembershipDoesNotComeBack(t *testing.T) {
 		"one with a name, starts":      {"old: 2", "new: 1 2 3", "2", true, false},
 		"while the others serve, seen": {"1 2 3", "3 4 5", "1 2 3", false, true},
 	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.inService(c.old)
-				old := w.client(c.old)
-				_, list, named := strings.Cut(c.old, ": ")
-				if !named {
-					list = c.old
+		locktest.Run(t, what, func(t *testing.T) {
+			w := newWorld(t)
+			w.inService(c.old)
+			old := w.client(c.old)
+			if c.early {
+				w.halfWay(c.new, c.old, node.MarkBar, "2 3")
+				must(t, try(t, old))
+				synctest.Wait()
+			}
+			w.changed(c.new, c.old)
+			holder := locktest.MustLock(t, w.client(c.new), "job", redlatch.LockOptions{})
+			if !c.early && try(t, old) == nil {
+				exclusion.Never(t, "the change let a client of the former membership in")
+			}
+			for _, n := range w.nodes(c.empty) {
+				n.(*locktest.Guarded).Empty()
+				time.Sleep(20 * time.Millisecond)
+			}
+			w.keepsOut(holder, func() error {
+				if c.starts {
+					old.Close()
+					old = w.client(c.old)
 				}
-				if c.early {
-					w.halfWay(c.new, list, node.MarkBar, "2 3")
-					locktest.MustLock(t, old, "job", redlatch.LockOptions{}).Release(t.Context())
-					synctest.Wait()
-				}
-				w.changed(c.new, list)
-				holder := locktest.MustLock(t, w.client(c.new), "job", redlatch.LockOptions{})
-				if !c.early {
-					if _, err := old.TryLock(t.Context(), "job", nil); err == nil {
-						exclusion.Never(t, "the change let a client of the former membership in")
-					}
-				}
-				for name := range strings.FieldsSeq(c.empty) {
-					w.all[name[0]-'1'].Empty()
-					time.Sleep(20 * time.Millisecond)
-				}
-				for range 3 * quarantine / time.Second {
-					if c.starts {
-						old.Close()
-						old = w.client(c.old)
-					}
-					if _, err := old.TryLock(t.Context(), "job", nil); err == nil {
-						exclusion.Never(t, "two holders: the one of the new membership has %v left", holder.Remaining())
-					}
-					time.Sleep(time.Second)
-				}
-				must(t, holder.Release(t.Context()))
+				return try(t, old)
 			})
+			must(t, holder.Release(t.Context()))
 		})
 	}
 }
@@ -312,35 +314,30 @@ func TestProcessThatSawAnotherMembershipMarksItsOwnWhenThatIsInService(t *testin
 		"the list came at the bar":    {"1 2 3", "1 4 5", "", true},
 		"barred, and taken back soon": {"1 4 5", "1 2 3", "1 4 5", true},
 	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.inService(c.first)
-				client := w.client("1 4 5")
-				refused := func() {
-					if _, err := client.TryLock(t.Context(), "job", nil); err == nil {
-						t.Fatal("another membership is in service")
-					}
-				}
-				switch {
-				case c.barred:
-					w.halfWay(c.second, c.first, node.MarkReplace, "1 2 3 4 5")
-				case c.then != "":
-					w.changed(c.second, c.first)
-				}
-				refused()
-				if c.then == "" {
-					w.changed(c.second, c.first)
-				} else {
-					w.changed(c.then, c.second)
-				}
-				locktest.MustLock(t, client, "job", redlatch.LockOptions{}).Release(t.Context())
-				synctest.Wait()
-				for _, n := range w.all {
-					n.Empty()
-				}
-				locktest.MustLock(t, client, "job", redlatch.LockOptions{}).Release(t.Context())
-			})
+		locktest.Run(t, what, func(t *testing.T) {
+			w := newWorld(t)
+			w.inService(c.first)
+			client := w.client("1 4 5")
+			switch {
+			case c.barred:
+				w.halfWay(c.second, c.first, node.MarkReplace, "1 2 3 4 5")
+			case c.then != "":
+				w.changed(c.second, c.first)
+			}
+			if try(t, client) == nil {
+				t.Fatal("another membership is in service")
+			}
+			if c.then == "" {
+				w.changed(c.second, c.first)
+			} else {
+				w.changed(c.then, c.second)
+			}
+			locktest.MustLock(t, client, "job", redlatch.LockOptions{}).Release(t.Context()) // it waits for the quarantine
+			synctest.Wait()
+			for _, n := range w.all {
+				n.Empty()
+			}
+			locktest.MustLock(t, client, "job", redlatch.LockOptions{}).Release(t.Context())
 		})
 	}
 }

@@ -22,31 +22,24 @@ func TestMembershipChangeThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 		"and the barred server restarts with its data": (*locktest.Guarded).Reboot,
 		"and the barred server forgets everything":     (*locktest.Guarded).Empty,
 	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.inService("abc: 1 2 3")
-				old := w.client("abc: 1 2 3")
-				w.halfWay("abd: 1 2 4", "1 2 3", node.MarkBar, "2 3")
-				if m := w.all[0].Marker(); m.Guard.Membership != node.BarredMembership {
-					t.Fatalf("the first server is marked %+v", m.Guard)
-				}
-				accident(w.all[0])
-				held := locktest.MustLock(t, old, "job", redlatch.LockOptions{})
-				changed := w.client("abd: 1 2 4")
-				for range 2 * quarantine / time.Second {
-					if err := try(t, changed); err == nil {
-						exclusion.Never(t, "two holders: the first has %v left", held.Remaining())
-					}
-					time.Sleep(time.Second)
-				}
-				must(t, held.Err())
-				w.unmarked("4")
+		locktest.Run(t, what, func(t *testing.T) {
+			w := newWorld(t)
+			w.inService("abc: 1 2 3")
+			old := w.client("abc: 1 2 3")
+			w.halfWay("abd: 1 2 4", "1 2 3", node.MarkBar, "2 3")
+			if m := w.all[0].Marker(); m.Guard.Membership != node.BarredMembership {
+				t.Fatalf("the first server is marked %+v", m.Guard)
+			}
+			accident(w.all[0])
+			held := locktest.MustLock(t, old, "job", redlatch.LockOptions{})
+			changed := w.client("abd: 1 2 4")
+			w.keepsOut(held, func() error { return try(t, changed) })
+			must(t, held.Err())
+			w.unmarked("4")
 
-				// A second run finishes it.
-				must(t, w.change("abd: 1 2 4", "1 2 3"))
-				w.handsOver(old, held, w.client("abd: 1 2 4"))
-			})
+			// A second run finishes it.
+			must(t, w.change("abd: 1 2 4", "1 2 3"))
+			w.handsOver(old, held, w.client("abd: 1 2 4"))
 		})
 	}
 }
@@ -125,21 +118,19 @@ func TestMembershipChangeThatCannotBeMadeWritesNothing(t *testing.T) {
 		"the old one cannot be barred": {"3 4 5", "6 7 3", "6 7"},
 		"a new node is away":           {"1 2 4", "1 2 3", "4"},
 	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.inService("1 2 3")
-				w.down(true, c.away)
-				before := w.all[2].Marker()
-				err := w.change(c.list, c.former)
-				locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-				wantText(t, err, "nothing was changed")
-				w.unmarked("4 5")
-				if m := w.all[2].Marker(); m != before {
-					t.Errorf("marked %+v", m)
-				}
-				must(t, try(t, w.client("1 2 3")))
-			})
+		locktest.Run(t, what, func(t *testing.T) {
+			w := newWorld(t)
+			w.inService("1 2 3")
+			w.down(true, c.away)
+			before := w.all[2].Marker()
+			err := w.change(c.list, c.former)
+			locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+			wantText(t, err, "nothing was changed")
+			w.unmarked("4 5")
+			if m := w.all[2].Marker(); m != before {
+				t.Errorf("marked %+v", m)
+			}
+			must(t, try(t, w.client("1 2 3")))
 		})
 	}
 }

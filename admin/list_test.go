@@ -75,7 +75,7 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 			t.Errorf("the holder is %+v", s.Holders)
 		}
 		if s.Waiting != 2 || len(s.Waiters) != 2 || s.Waiters[0].Nodes == 0 ||
-			!hasLabel(s.Waiters[0].Owner, "first") || !hasLabel(s.Waiters[1].Owner, "second") {
+			!strings.HasSuffix(s.Waiters[0].Owner, "/first") || !strings.HasSuffix(s.Waiters[1].Owner, "/second") {
 			t.Errorf("waiting are %d: %+v", s.Waiting, s.Waiters)
 		}
 		cancel()
@@ -131,157 +131,107 @@ func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 	})
 }
 
-func hasLabel(owner, label string) bool {
-	return len(owner) > len(label) && owner[len(owner)-len(label)-1:] == "/"+label
-}
-
-func TestListWithoutAQuorumSaysSoAndShowsWhatItFound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
-		synctest.Wait()
-		for _, l := range links[:2] {
-			l.SetDown(errors.New("unplugged"))
-		}
-		s, err := admin.New(c).List(t.Context())
-		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-		if len(s.Locks) != 1 || s.Locks[0].Held {
-			t.Errorf("one node of three lists %+v", s.Locks)
-		}
-		state, err := admin.New(c).Show(t.Context(), "job")
-		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-		if len(state.Holders) != 1 || state.Held {
-			t.Errorf("one node of three shows %+v", state)
-		}
-		_, err = admin.New(c).Show(t.Context(), "")
-		locktest.WantErr(t, err, redlatch.ErrConfig)
-	})
-}
-
-// hung is a node that lists without end and ignores its context.
-type hung struct {
+// slow is a node that does something before it looks at its locks.
+type slow struct {
 	*locktest.Link
-	until chan struct{}
+	before func(context.Context) error
 }
 
-func (h *hung) List(context.Context, string, func(node.Listing)) error { <-h.until; return nil }
-
-func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
-		h := &hung{links[1], make(chan struct{})}
-		nodes[1] = h
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
-		start := time.Now()
-		s, err := admin.New(c).List(t.Context())
-		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 1 {
-			t.Errorf("listed are %+v, %v", s, err)
-		}
-		if took := time.Since(start); took > 6*time.Second {
-			t.Errorf("it took %v", took)
-		}
-		close(h.until)
-	})
-}
-
-// vast is a node that takes many steps to list its locks.
-type vast struct{ *locktest.Link }
-
-func (v *vast) List(ctx context.Context, prefix string, found func(node.Listing)) error {
-	for range 20 {
-		select {
-		case <-time.After(2 * time.Second):
-			progress.Tell(ctx)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return v.Node.List(ctx, prefix, found)
-}
-
-func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
-		for i := range nodes {
-			nodes[i] = &vast{links[i]}
-		}
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
-		s, err := admin.New(c).List(t.Context())
-		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 0 {
-			t.Errorf("listed are %+v, %v", s, err)
-		}
-		// It ends with its context.
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		start := time.Now()
-		if _, err := admin.New(c).List(ctx); err == nil || time.Since(start) > 4*time.Second {
-			t.Errorf("a listing that was given up ended with %v after %v", err, time.Since(start))
-		}
-	})
-}
-
-// The error of a List without a quorum fits a read: it does not say that
-// something was granted, and it has the elapsed time.
-func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := locktest.NewLinks(t, 3)
-		for i := range nodes {
-			nodes[i] = &slowLook{links[i], 0}
-		}
-		c := locktest.NewClient(t, nodes, redlatch.Options{})
-		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
-		synctest.Wait()
-		for _, n := range nodes[1:] {
-			n.(*slowLook).by = time.Hour
-		}
-		silent := "; memory:2: node did not answer within its time limit; memory:3: node did not answer within its time limit"
-		s, err := admin.New(c).List(t.Context())
-		if want := "redlatch: cannot list the locks: no quorum (2 of 3 needed): memory:1: answered" + silent; err == nil || err.Error() != want {
-			t.Errorf("got  %v\nwant %s", err, want)
-		}
-		if len(s.Failed) != 2 || !errors.Is(s.Failed[0].Err, redlatch.ErrNodeTimeout) {
-			t.Errorf("failed are %v", s.Failed)
-		}
-		state, err := admin.New(c).Show(t.Context(), "job")
-		if want := `redlatch: cannot inspect "job": no quorum (2 of 3 needed): memory:1: answered` + silent; err == nil || err.Error() != want {
-			t.Errorf("got  %v\nwant %s", err, want)
-		}
-		if !errors.Is(state.Nodes[1].Err, redlatch.ErrNodeTimeout) || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a node that is silent says %v", state.Nodes[1].Err)
-		}
-	})
-}
-
-// slowLook is a node whose Look is slow and ends with its context.
-type slowLook struct {
-	*locktest.Link
-	by time.Duration
-}
-
-func (s *slowLook) wait(ctx context.Context) error {
-	select {
-	case <-time.After(s.by):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (s *slowLook) Look(ctx context.Context, name string) (node.Listing, error) {
-	if err := s.wait(ctx); err != nil {
+func (s *slow) Look(ctx context.Context, name string) (node.Listing, error) {
+	if err := s.before(ctx); err != nil {
 		return node.Listing{}, err
 	}
 	return s.Node.Look(ctx, name)
 }
 
-func (s *slowLook) List(ctx context.Context, prefix string, found func(node.Listing)) error {
-	if err := s.wait(ctx); err != nil {
+func (s *slow) List(ctx context.Context, prefix string, found func(node.Listing)) error {
+	if err := s.before(ctx); err != nil {
 		return err
 	}
 	return s.Node.List(ctx, prefix, found)
+}
+
+// newSlow returns a client of three slow nodes, the first of which has a lock.
+func newSlow(t *testing.T, before ...func(context.Context) error) *redlatch.Client {
+	links, nodes := locktest.NewLinks(t, 3)
+	for i := range nodes {
+		nodes[i] = &slow{links[i], before[i]}
+	}
+	c := locktest.NewClient(t, nodes, redlatch.Options{})
+	locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+	synctest.Wait()
+	return c
+}
+
+func atOnce(context.Context) error { return nil }
+
+// silent does not answer, and ends with its context.
+func silent(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+
+func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		until := make(chan struct{})
+		defer close(until)
+		c := newSlow(t, atOnce, func(context.Context) error { <-until; return nil }, atOnce) // it ignores its context
+		start := time.Now()
+		s, err := admin.New(c).List(t.Context())
+		if took := time.Since(start); err != nil || len(s.Locks) != 1 || len(s.Failed) != 1 || took > 6*time.Second {
+			t.Errorf("listed after %v are %+v, %v", took, s, err)
+		}
+	})
+}
+
+func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		steps := func(ctx context.Context) error {
+			for range 20 {
+				select {
+				case <-time.After(2 * time.Second):
+					progress.Tell(ctx)
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			return nil
+		}
+		c := newSlow(t, steps, steps, steps)
+		s, err := admin.New(c).List(t.Context())
+		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 0 {
+			t.Errorf("listed are %+v, %v", s, err)
+		}
+		start := time.Now()
+		if _, err := admin.New(c).List(locktest.Within(t, 3*time.Second)); err == nil || time.Since(start) > 4*time.Second {
+			t.Errorf("a listing that was given up ended with %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// The error of a look without a quorum fits a read: it does not say that something
+// was granted, and it has the elapsed time. What was found is returned.
+func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := admin.New(newSlow(t, atOnce, silent, silent))
+		const did = ": no quorum (2 of 3 needed): memory:1: answered" +
+			"; memory:2: node did not answer within its time limit; memory:3: node did not answer within its time limit"
+		s, err := a.List(t.Context())
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		if want := "redlatch: cannot list the locks" + did; err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if len(s.Failed) != 2 || !errors.Is(s.Failed[0].Err, redlatch.ErrNodeTimeout) || len(s.Locks) != 1 || s.Locks[0].Held {
+			t.Errorf("one node of three lists %+v", s)
+		}
+		state, err := a.Show(t.Context(), "job")
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		if want := `redlatch: cannot inspect "job"` + did; err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if !errors.Is(state.Nodes[1].Err, redlatch.ErrNodeTimeout) || errors.Is(err, context.DeadlineExceeded) || len(state.Holders) != 1 || state.Held {
+			t.Errorf("one node of three shows %+v", state)
+		}
+		_, err = a.Show(t.Context(), "")
+		locktest.WantErr(t, err, redlatch.ErrConfig)
+	})
 }
 
 // sharers takes a lock for several owners, each with a client of its own.

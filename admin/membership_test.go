@@ -52,15 +52,6 @@ func (w *world) unmarked(list string) {
 	}
 }
 
-// try asks for the lock once.
-func try(t testing.TB, c *redlatch.Client) error {
-	l, err := c.TryLock(t.Context(), "job", nil)
-	if err == nil {
-		l.Release(t.Context())
-	}
-	return err
-}
-
 func wantText(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	for _, want := range parts {
@@ -198,7 +189,7 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 				wantText(t, err, "1 of 3 nodes confirm this membership, where 2 are needed")
 			}
 			for range 2 * quarantine / time.Second {
-				if err := try(t, old); err == nil {
+				if try(t, old) == nil {
 					exclusion.Never(t, "two holders: %v of the new membership is left", holder.Remaining())
 				}
 				if g := w.all[1].Marker().Guard; g.Nodes != "" && g.Nodes != "1 2 4" {
@@ -247,9 +238,7 @@ func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 			return err
 		},
 		"by being refused one": func(t *testing.T, c *redlatch.Client, _ string) error {
-			if err := try(t, c); !errors.Is(err, redlatch.ErrHeld) {
-				return fmt.Errorf("got %w", err)
-			}
+			locktest.WantErr(t, try(t, c), redlatch.ErrHeld)
 			return nil
 		},
 		"by taking up a handle": func(t *testing.T, c *redlatch.Client, handle string) error {
@@ -261,19 +250,17 @@ func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(how, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.inService("1 2 3")
-				l := locktest.MustLock(t, w.client("1 2 3"), "job", redlatch.LockOptions{NoKeepAlive: true})
-				c := w.client("1 2 3")
-				must(t, see(t, c, l.Handle()))
-				for _, g := range w.all[:3] {
-					g.Empty()
-				}
-				_, err := admin.New(c).Init(t.Context(), &admin.InitOptions{AssumeFresh: true})
-				locktest.WantErr(t, err, admin.ErrNotFresh)
-			})
+		locktest.Run(t, how, func(t *testing.T) {
+			w := newWorld(t)
+			w.inService("1 2 3")
+			l := locktest.MustLock(t, w.client("1 2 3"), "job", redlatch.LockOptions{NoKeepAlive: true})
+			c := w.client("1 2 3")
+			must(t, see(t, c, l.Handle()))
+			for _, g := range w.all[:3] {
+				g.Empty()
+			}
+			_, err := admin.New(c).Init(t.Context(), &admin.InitOptions{AssumeFresh: true})
+			locktest.WantErr(t, err, admin.ErrNotFresh)
 		})
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
 	"github.com/redlatch/redlatch/internal/test/clockless"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node/casnode"
-	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
@@ -33,20 +33,19 @@ func newMetering(t *testing.T, opts redlatchotel.Options) (*redlatchotel.Observe
 	return observer, reader
 }
 
-func newClient(t *testing.T, o observe.Observer, nodes []redlatch.Node) *redlatch.Client {
-	t.Helper()
-	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: o})
-	must(t, err)
-	t.Cleanup(func() { locks.Close() })
-	return locks
-}
-
-func text(set attribute.Set) string {
+func series(name string, set attribute.Set) string {
 	var all []string
 	for _, a := range set.ToSlice() {
 		all = append(all, fmt.Sprintf("%s=%s", a.Key, a.Value.String()))
 	}
-	return "{" + strings.Join(all, ",") + "}"
+	return name + "{" + strings.Join(all, ",") + "}"
+}
+
+// add adds the values of points.
+func add[N int64 | float64](all map[string]float64, name string, points []metricdata.DataPoint[N]) {
+	for _, p := range points {
+		all[series(name, p.Attributes)] = float64(p.Value)
+	}
 }
 
 // values returns the value of every series; of a histogram the number and the
@@ -56,28 +55,21 @@ func values(t *testing.T, reader *sdkmetric.ManualReader) map[string]float64 {
 	var data metricdata.ResourceMetrics
 	must(t, reader.Collect(t.Context(), &data))
 	all := map[string]float64{}
-	for _, scope := range data.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			switch d := m.Data.(type) {
-			case metricdata.Histogram[float64]:
-				for _, p := range d.DataPoints {
-					all[m.Name+text(p.Attributes)+" count"], all[m.Name+text(p.Attributes)+" sum"] = float64(p.Count), p.Sum
-				}
-			case metricdata.Sum[int64]:
-				for _, p := range d.DataPoints {
-					all[m.Name+text(p.Attributes)] = float64(p.Value)
-				}
-			case metricdata.Gauge[int64]:
-				for _, p := range d.DataPoints {
-					all[m.Name+text(p.Attributes)] = float64(p.Value)
-				}
-			case metricdata.Gauge[float64]:
-				for _, p := range d.DataPoints {
-					all[m.Name+text(p.Attributes)] = p.Value
-				}
-			default:
-				t.Errorf("%s is a %T", m.Name, d)
+	for _, m := range data.ScopeMetrics[0].Metrics {
+		switch d := m.Data.(type) {
+		case metricdata.Histogram[float64]:
+			for _, p := range d.DataPoints {
+				name := series(m.Name, p.Attributes)
+				all[name+" count"], all[name+" sum"] = float64(p.Count), p.Sum
 			}
+		case metricdata.Sum[int64]:
+			add(all, m.Name, d.DataPoints)
+		case metricdata.Gauge[int64]:
+			add(all, m.Name, d.DataPoints)
+		case metricdata.Gauge[float64]:
+			add(all, m.Name, d.DataPoints)
+		default:
+			t.Errorf("%s is a %T", m.Name, d)
 		}
 	}
 	return all
@@ -97,11 +89,10 @@ func TestMetricsOfWaitsHoldsLossesAndNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		observer, reader := newMetering(t, redlatchotel.Options{})
 		nodes := memory.Nodes(3)
-		locks := newClient(t, observer, nodes)
+		locks := locktest.NewClient(t, nodes, redlatch.Options{Observer: observer})
 		stop := observer.Watch(locks)
 		opts := redlatch.LockOptions{MaxHold: 100 * time.Second}
-		first, err := locks.Lock(t.Context(), "orders/1", &opts)
-		must(t, err)
+		first := locktest.MustLock(t, locks, "orders/1", opts)
 		var waits sync.WaitGroup
 		waits.Go(func() { locks.Lock(t.Context(), "orders/1", &opts) })
 		time.Sleep(20 * time.Second)
@@ -156,16 +147,13 @@ func TestMetricsOfWaitsHoldsLossesAndNodes(t *testing.T) {
 func TestDefaultsAreTheGlobalProviders(t *testing.T) {
 	observer, err := redlatchotel.New(nil)
 	must(t, err)
-	lease, err := newClient(t, observer, memory.Nodes(1)).Lock(t.Context(), "job", nil)
-	must(t, err)
-	must(t, lease.Release(t.Context()))
+	locks := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{Observer: observer})
+	must(t, locktest.MustLock(t, locks, "job", redlatch.LockOptions{}).Release(t.Context()))
 }
 
 func TestWrongNumberOfLabelsIsRefused(t *testing.T) {
-	var bad *redlatch.ConfigError
-	if _, err := redlatchotel.New(&redlatchotel.Options{MaxLabels: -1}); !errors.As(err, &bad) || bad.Field != "MaxLabels" {
-		t.Errorf("got %v", err)
-	}
+	_, err := redlatchotel.New(&redlatchotel.Options{MaxLabels: -1})
+	locktest.WantConfigError(t, err, "MaxLabels")
 }
 
 // TestTimersAreCounted has a caller be refused on a store without a clock.
@@ -174,20 +162,13 @@ func TestTimersAreCounted(t *testing.T) {
 	shelf := clockless.New(nil)
 	var locks [2]*redlatch.Client
 	for i := range locks {
-		client, err := redlatch.New([]redlatch.Node{casnode.New(clockless.Timed{Store: shelf.Open()}, nil)}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 10 * time.Second})
-		must(t, err)
-		t.Cleanup(func() { client.Close() })
-		locks[i] = client
+		nodes := []redlatch.Node{casnode.New(clockless.Timed{Store: shelf.Open()}, nil)}
+		locks[i] = locktest.NewClient(t, nodes, redlatch.Options{AssumeFresh: true, NodeTimeout: 10 * time.Second})
 	}
 	defer observer.Watch(locks[1])()
-	_, err := locks[0].Lock(t.Context(), "job", nil)
-	must(t, err)
-	name := "redlatch.node.timers{node=" + locks[1].Nodes()[0].Node + "}"
-	if n, found := values(t, reader)[name]; !found || n != 0 {
-		t.Errorf("%v timers before anybody was refused, shown: %v", n, found)
-	}
+	locktest.MustLock(t, locks[0], "job", redlatch.LockOptions{})
+	timers := "node.timers{node=" + locks[1].Nodes()[0].Node + "}"
+	want(t, reader, map[string]float64{timers: 0})
 	locks[1].TryLock(t.Context(), "job", nil)
-	if n := values(t, reader)[name]; n != 1 {
-		t.Errorf("%v timers after one refusal", n)
-	}
+	want(t, reader, map[string]float64{timers: 1})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/redlatch/redlatch/adapters/otel"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -49,10 +50,7 @@ func newTracing(t *testing.T, nodes []redlatch.Node, opts redlatchotel.Options) 
 	opts.TracerProvider, opts.MeterProvider = provider, noop.NewMeterProvider()
 	observer, err := redlatchotel.New(&opts)
 	must(t, err)
-	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: observer, Label: "worker"})
-	must(t, err)
-	t.Cleanup(func() { locks.Close() })
-	return &tracing{locks, spans, provider.Tracer("caller")}
+	return &tracing{locktest.NewClient(t, nodes, redlatch.Options{Observer: observer, Label: "worker"}), spans, provider.Tracer("caller")}
 }
 
 // render returns spans as text: times from the first span on, and the names of
@@ -140,8 +138,7 @@ func farNodes() (nodes []redlatch.Node) {
 func TestTraceOfAContendedLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTracing(t, farNodes(), redlatchotel.Options{})
-		first, err := tr.locks.Lock(t.Context(), "orders/42", nil)
-		must(t, err)
+		first := locktest.MustLock(t, tr.locks, "orders/42", redlatch.LockOptions{})
 		time.AfterFunc(500*time.Millisecond, func() { first.Release(context.Background()) })
 
 		ctx, handle := tr.Start(t.Context(), "handle order")
@@ -193,30 +190,20 @@ func value(s tracetest.SpanStub, key attribute.Key) string {
 	return ""
 }
 
-func events(s tracetest.SpanStub) (names []string) {
-	for _, e := range s.Events {
-		names = append(names, e.Name)
-	}
-	return names
-}
-
 func TestFailedRequestIsAnErrorAndHasNoFullName(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		t.Run(fmt.Sprint("full names: ", full), func(t *testing.T) {
 			tr := newTracing(t, memory.Nodes(3), redlatchotel.Options{FullNames: full})
-			if _, err := tr.locks.Lock(t.Context(), "orders/42", nil); err != nil {
-				t.Fatal(err)
-			}
+			locktest.MustLock(t, tr.locks, "orders/42", redlatch.LockOptions{})
 			tr.spans.Reset()
 			if _, err := tr.locks.TryLock(t.Context(), "orders/42", nil); err == nil {
 				exclusion.Never(t, "it was granted twice")
 			}
 			span := find(t, tr.spans.GetSpans(), "lock orders/*")
-			if span.Status.Code != codes.Error || value(span, "redlatch.outcome") != "held" || span.SpanKind != trace.SpanKindClient {
-				t.Errorf("the span is\n%s", render(tr.spans.GetSpans()))
-			}
-			if strings.Contains(render(tr.spans.GetSpans()), "orders/42") != full || !full && span.Status.Description != "held" {
-				t.Errorf("the span is\n%s", render(tr.spans.GetSpans()))
+			text := render(tr.spans.GetSpans())
+			if span.Status.Code != codes.Error || value(span, "redlatch.outcome") != "held" || span.SpanKind != trace.SpanKindClient ||
+				strings.Contains(text, "orders/42") != full || !full && span.Status.Description != "held" {
+				t.Errorf("the span is\n%s", text)
 			}
 		})
 	}
@@ -226,8 +213,7 @@ func TestLeaseThatIsLostIsAnErrorWithTheExtensionsThatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := memory.Nodes(3)
 		tr := newTracing(t, nodes, redlatchotel.Options{})
-		lease, err := tr.locks.Lock(t.Context(), "job", nil)
-		must(t, err)
+		lease := locktest.MustLock(t, tr.locks, "job", redlatch.LockOptions{})
 		down := func(err error) {
 			for _, n := range nodes[:2] {
 				n.(*memory.Node).SetDown(err)
@@ -247,7 +233,10 @@ func TestLeaseThatIsLostIsAnErrorWithTheExtensionsThatFailed(t *testing.T) {
 		if span.Status.Code != codes.Error || span.Status.Description != "not_extended" || value(span, "redlatch.outcome") != "not_extended" {
 			t.Errorf("the span is\n%s", render(tr.spans.GetSpans()))
 		}
-		got := events(span)
+		var got []string
+		for _, e := range span.Events {
+			got = append(got, e.Name)
+		}
 		back := slices.Index(got, "extend")
 		if len(got) < 3 || got[0] != "extend without quorum" || back < 1 || slices.Contains(got[back+1:], "extend") || got[len(got)-1] != "extend without quorum" {
 			t.Errorf("the events are %q", got)
@@ -260,8 +249,7 @@ func TestLeaseThatIsLostIsAnErrorWithTheExtensionsThatFailed(t *testing.T) {
 
 func TestWithoutACallersSpanRequestAndLeaseAreRootsWithALink(t *testing.T) {
 	tr := newTracing(t, memory.Nodes(1), redlatchotel.Options{})
-	lease, err := tr.locks.Lock(t.Context(), "job", nil)
-	must(t, err)
+	lease := locktest.MustLock(t, tr.locks, "job", redlatch.LockOptions{})
 	handle, err := lease.Detach()
 	must(t, err)
 	wait, hold := find(t, tr.spans.GetSpans(), "lock job"), find(t, tr.spans.GetSpans(), "hold job")
@@ -273,9 +261,8 @@ func TestWithoutACallersSpanRequestAndLeaseAreRootsWithALink(t *testing.T) {
 	}
 	tr.spans.Reset()
 	ctx, caller := tr.Start(t.Context(), "caller")
-	if lease, err = tr.locks.Attach(ctx, handle); err != nil {
-		t.Fatal(err)
-	}
+	lease, err = tr.locks.Attach(ctx, handle)
+	must(t, err)
 	lease.Release(ctx)
 	caller.End()
 	hold = find(t, tr.spans.GetSpans(), "hold job")
@@ -291,9 +278,7 @@ func TestHostileNamesGiveAFewSpanNamesOfUTF8(t *testing.T) {
 			FullNames: full, MaxLabels: 5, Label: func(name string) string { return name + "\xff\n" },
 		})
 		for i := range 50 {
-			lease, err := tr.locks.Lock(t.Context(), fmt.Sprintf("<script>%d\u202e", i), nil)
-			must(t, err)
-			lease.Release(t.Context())
+			locktest.MustLock(t, tr.locks, fmt.Sprintf("<script>%d\u202e", i), redlatch.LockOptions{}).Release(t.Context())
 		}
 		names := map[string]bool{}
 		for _, s := range tr.spans.GetSpans() {

@@ -24,6 +24,7 @@ import (
 	"github.com/redlatch/redlatch/adapters/prom"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockless"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
@@ -39,22 +40,6 @@ func newCollector(t *testing.T, opts redlatchprom.Options) (*redlatchprom.Collec
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	return c, registry
-}
-
-// newClient returns a client of three nodes in memory.
-func newClient(t *testing.T, c observe.Observer) *redlatch.Client {
-	t.Helper()
-	locks, err := redlatch.New(memory.Nodes(3), &redlatch.Options{Observer: c})
-	must(t, err)
-	t.Cleanup(func() { locks.Close() })
-	return locks
-}
-
-func mustLock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
-	t.Helper()
-	l, err := c.Lock(t.Context(), name, &opts)
-	must(t, err)
-	return l
 }
 
 // values returns the value of every series, by the metric's name and its labels;
@@ -105,143 +90,129 @@ func want(t *testing.T, registry prometheus.Gatherer, series map[string]float64)
 	}
 }
 
-func TestLockThatIsWaitedForHeldAndReleased(t *testing.T) {
+// TestEveryEventIsCounted is the history of a lock, in virtual time: what
+// happens, and the series that it changes.
+func TestEveryEventIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, registry := newCollector(t, redlatchprom.Options{})
-		locks := newClient(t, c)
-		first := mustLock(t, locks, "orders/1", redlatch.LockOptions{MaxHold: 100 * time.Second})
-		synctest.Wait() // or the second is granted the third node first, and releases it
-		var second *redlatch.Lease
+		nodes := memory.Nodes(3)
+		locks := locktest.NewClient(t, nodes, redlatch.Options{Observer: c})
+		lock := func(opts redlatch.LockOptions) *redlatch.Lease { return locktest.MustLock(t, locks, "orders/1", opts) }
+		var first, second *redlatch.Lease
 		var waits sync.WaitGroup
-		waits.Go(func() { second = mustLock(t, locks, "orders/1", redlatch.LockOptions{MaxHold: 1000 * time.Second}) })
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
-		want(t, registry, map[string]float64{
-			"lock_waiting{name=orders/*}":              1,
-			"lock_held{name=orders/*}":                 1,
-			"lock_longest_wait_seconds{name=orders/*}": 20,
-			"lock_hold_used_ratio{name=orders/*}":      0.2,
-			"lock_wait_seconds{name=orders/*} count":   1,
-			"lock_hold_seconds{name=orders/*} count":   0,
-			"lock_acquired_total{name=orders/*}":       1,
-		})
-		first.Release(t.Context())
-		waits.Wait()
-		time.Sleep(10 * time.Second)
-		want(t, registry, map[string]float64{
-			"lock_waiting{name=orders/*}":                        0,
-			"lock_held{name=orders/*}":                           1,
-			"lock_longest_wait_seconds{name=orders/*}":           0,
-			"lock_hold_used_ratio{name=orders/*}":                0.01,
-			"lock_wait_seconds{name=orders/*} count":             2,
-			"lock_wait_seconds{name=orders/*} sum":               20,
-			"lock_hold_seconds{name=orders/*} count":             1,
-			"lock_hold_seconds{name=orders/*} sum":               20,
-			"lock_acquired_total{name=orders/*}":                 2,
-			"lock_lost_total{cause=not_extended,name=orders/*}":  0,
-			"lock_failed_total{name=orders/*,reason=held}":       math.NaN(),
-			"lock_failed_total{name=orders/*,reason=no_quorum}":  math.NaN(),
-			"rounds_without_quorum_total{op=acquire}":            0,
-			"rounds_without_quorum_total{op=extend}":             0,
-			"node_failed_total{node=memory:1,op=acquire}":        0,
-			"node_round_seconds{node=memory:3,op=release} count": 1,
-		})
-		second.Release(t.Context())
+		gone := math.NaN()
+		for _, step := range []struct {
+			event string
+			do    func()
+			want  map[string]float64
+		}{
+			{"a lock is acquired", func() {
+				first = lock(redlatch.LockOptions{MaxHold: 100 * time.Second})
+				synctest.Wait() // or the next is granted the third node first, and releases it
+			}, map[string]float64{
+				"lock_acquired_total{name=orders/*}": 1, "lock_held{name=orders/*}": 1,
+				"lock_wait_seconds{name=orders/*} count": 1, "lock_hold_seconds{name=orders/*} count": 0,
+				"lock_lost_total{cause=not_extended,name=orders/*}": 0, "lock_lost_total{cause=taken,name=orders/*}": 0,
+				"lock_failed_total{name=orders/*,reason=held}": gone, "rounds_without_quorum_total{op=acquire}": 0,
+				"rounds_without_quorum_total{op=extend}": 0, "rounds_without_quorum_total{op=release}": 0,
+				"node_failed_total{node=memory:1,op=acquire}": 0, "node_quarantined{node=memory:1}": gone, // nothing is watched
+			}},
+			{"a caller waits", func() {
+				waits.Go(func() { second = lock(redlatch.LockOptions{MaxHold: 1000 * time.Second}) })
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+			}, map[string]float64{
+				"lock_waiting{name=orders/*}": 1, "lock_longest_wait_seconds{name=orders/*}": 20,
+				"lock_held{name=orders/*}": 1, "lock_hold_used_ratio{name=orders/*}": 0.2,
+			}},
+			{"it is released, and the caller gets it", func() {
+				first.Release(t.Context())
+				waits.Wait()
+				time.Sleep(10 * time.Second)
+			}, map[string]float64{
+				"lock_waiting{name=orders/*}": 0, "lock_longest_wait_seconds{name=orders/*}": 0,
+				"lock_held{name=orders/*}": 1, "lock_hold_used_ratio{name=orders/*}": 0.01,
+				"lock_wait_seconds{name=orders/*} count": 2, "lock_wait_seconds{name=orders/*} sum": 20,
+				"lock_hold_seconds{name=orders/*} count": 1, "lock_hold_seconds{name=orders/*} sum": 20,
+				"node_round_seconds{node=memory:3,op=release} count": 1,
+			}},
+			{"requests do not get it", func() {
+				locks.TryLock(t.Context(), "orders/1", nil)
+				locks.Lock(locktest.Within(t, time.Second), "orders/1", nil)
+			}, map[string]float64{
+				"lock_failed_total{name=orders/*,reason=held}": 1, "lock_failed_total{name=orders/*,reason=deadline}": 1,
+				"lock_wait_seconds{name=orders/*} count": 4, "lock_acquired_total{name=orders/*}": 2,
+			}},
+			{"it is detached and attached", func() {
+				handle, err := second.Detach()
+				must(t, err)
+				second, err = locks.Attach(t.Context(), handle)
+				must(t, err)
+			}, map[string]float64{
+				"lock_held{name=orders/*}": 1, "lock_acquired_total{name=orders/*}": 2, "lock_hold_seconds{name=orders/*} count": 2,
+			}},
+			{"it is lost", func() {
+				second.Release(t.Context())
+				lock(redlatch.LockOptions{NoKeepAlive: true})
+				time.Sleep(time.Minute)
+				lock(redlatch.LockOptions{MaxHold: 15 * time.Second})
+				time.Sleep(time.Minute)
+			}, map[string]float64{
+				"lock_lost_total{cause=not_extended,name=orders/*}": 1, "lock_lost_total{cause=max_hold,name=orders/*}": 1,
+				"lock_lost_total{cause=taken,name=orders/*}": 0, "lock_lost_total{cause=released,name=orders/*}": gone,
+				"lock_hold_seconds{name=orders/*} count": 5, "lock_held{name=orders/*}": 0, "lock_hold_used_ratio{name=orders/*}": 0,
+				"lock_failed_total{name=orders/*,reason=max_hold}": gone, "rounds_without_quorum_total{op=acquire}": 0,
+			}},
+			{"nodes fail", func() {
+				for _, n := range nodes[:2] {
+					n.(*memory.Node).SetDown(errors.New("down"))
+				}
+				locks.TryLock(t.Context(), "orders/1", nil)
+			}, map[string]float64{
+				"lock_failed_total{name=orders/*,reason=no_quorum}": 1, "rounds_without_quorum_total{op=acquire}": 1,
+				"node_failed_total{node=memory:1,op=acquire}": 1, "node_failed_total{node=memory:3,op=acquire}": 0,
+			}},
+		} {
+			step.do()
+			t.Log(step.event)
+			want(t, registry, step.want)
+		}
 	})
 }
 
-func TestEveryEndOfARequestAndOfALeaseIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, registry := newCollector(t, redlatchprom.Options{})
-		locks := newClient(t, c)
-		lease := mustLock(t, locks, "job", redlatch.LockOptions{})
-		locks.TryLock(t.Context(), "job", nil)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		locks.Lock(ctx, "job", nil)
-		handle, err := lease.Detach()
-		must(t, err)
-		attached, err := locks.Attach(t.Context(), handle)
-		must(t, err)
-		want(t, registry, map[string]float64{"lock_held{name=job}": 1, "lock_acquired_total{name=job}": 1})
-		attached.Release(t.Context())
-		mustLock(t, locks, "job", redlatch.LockOptions{NoKeepAlive: true})
-		time.Sleep(time.Minute)
-		mustLock(t, locks, "job", redlatch.LockOptions{MaxHold: 15 * time.Second})
-		time.Sleep(time.Minute)
-		want(t, registry, map[string]float64{
-			"lock_failed_total{name=job,reason=held}":         1,
-			"lock_failed_total{name=job,reason=deadline}":     1,
-			"lock_lost_total{cause=not_extended,name=job}":    1,
-			"lock_lost_total{cause=max_hold,name=job}":        1,
-			"lock_lost_total{cause=taken,name=job}":           0,
-			"lock_acquired_total{name=job}":                   3,
-			"lock_hold_seconds{name=job} count":               4, // the detached one too
-			"lock_held{name=job}":                             0,
-			"lock_hold_used_ratio{name=job}":                  0,
-			"lock_wait_seconds{name=job} count":               5,
-			"lock_failed_total{name=job,reason=max_hold}":     math.NaN(),
-			"lock_lost_total{cause=released,name=job}":        math.NaN(),
-			"node_quarantined{node=memory:1}":                 math.NaN(), // nothing is watched
-			"rounds_without_quorum_total{op=acquire}":         0,
-			"rounds_without_quorum_total{op=release}":         0,
-			"node_failed_total{node=memory:1,op=acquire}":     0,
-			"lock_longest_wait_seconds{name=job}":             0,
-			"lock_waiting{name=job}":                          0,
-			"node_round_seconds{node=memory:1,op=extend} sum": 0,
-		})
-	})
-}
-
+// TestWatchedNodesAreExported has a client of nodes in memory, and one of a store
+// without a clock, which leaves a timer there when it is refused.
 func TestWatchedNodesAreExported(t *testing.T) {
 	c, registry := newCollector(t, redlatchprom.Options{ConstLabels: prometheus.Labels{"cluster": "a"}})
-	locks := newClient(t, c)
+	locks := locktest.NewClient(t, memory.Nodes(3), redlatch.Options{})
+	locktest.MustLock(t, locks, "job", redlatch.LockOptions{})
+	shelf := clockless.New(nil)
+	var others [2]*redlatch.Client
+	for i := range others {
+		nodes := []redlatch.Node{casnode.New(clockless.Timed{Store: shelf.Open()}, nil)}
+		others[i] = locktest.NewClient(t, nodes, redlatch.Options{AssumeFresh: true, NodeTimeout: 10 * time.Second})
+	}
+	locktest.MustLock(t, others[0], "job", redlatch.LockOptions{})
 	stop := c.Watch(locks)
-	stopOther := c.Watch(newClient(t, c)) // other nodes of the same names: one series for both
-	mustLock(t, locks, "job", redlatch.LockOptions{}).Release(t.Context())
+	c.Watch(others[1])
+	timers := "node_timers_total{cluster=a,node=" + others[1].Nodes()[0].Node + "}"
 	want(t, registry, map[string]float64{
-		"node_up{cluster=a,node=memory:1}":          1,
-		"node_up{cluster=a,node=memory:3}":          1,
-		"node_quarantined{cluster=a,node=memory:2}": 0,
+		"node_up{cluster=a,node=memory:1}": 1, "node_up{cluster=a,node=memory:3}": 1, "node_quarantined{cluster=a,node=memory:2}": 0, timers: 0,
 	})
 	if _, known := values(t, registry)["redlatch_node_clock_offset_seconds{cluster=a,node=memory:2}"]; !known {
 		t.Error("there is no offset of the clock")
 	}
+	others[1].TryLock(t.Context(), "job", nil)
 	stop()
-	stopOther()
-	want(t, registry, map[string]float64{"node_up{cluster=a,node=memory:1}": math.NaN()})
-}
-
-// TestTimersAreCounted has a caller be refused on a store without a clock.
-func TestTimersAreCounted(t *testing.T) {
-	c, registry := newCollector(t, redlatchprom.Options{})
-	shelf := clockless.New(nil)
-	var locks [2]*redlatch.Client
-	for i := range locks {
-		client, err := redlatch.New([]redlatch.Node{casnode.New(clockless.Timed{Store: shelf.Open()}, nil)}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 10 * time.Second})
-		must(t, err)
-		t.Cleanup(func() { client.Close() })
-		locks[i] = client
-	}
-	defer c.Watch(locks[1])()
-	_, err := locks[0].Lock(t.Context(), "job", nil)
-	must(t, err)
-	name := "redlatch_node_timers_total{node=" + locks[1].Nodes()[0].Node + "}"
-	if n, found := values(t, registry)[name]; !found || n != 0 {
-		t.Errorf("%v timers before anybody was refused, shown: %v", n, found)
-	}
-	locks[1].TryLock(t.Context(), "job", nil)
-	if n := values(t, registry)[name]; n != 1 {
-		t.Errorf("%v timers after one refusal", n)
-	}
+	want(t, registry, map[string]float64{"node_up{cluster=a,node=memory:1}": math.NaN(), timers: 1})
 }
 
 func TestTwoCollectorsOfOneClientDoNotMixTheirCounts(t *testing.T) {
 	a, inA := newCollector(t, redlatchprom.Options{})
 	b, inB := newCollector(t, redlatchprom.Options{Label: func(string) string { return "all" }})
-	locks := newClient(t, observe.Join(a, b))
-	lease := mustLock(t, locks, "job", redlatch.LockOptions{})
-	mustLock(t, locks, "other", redlatch.LockOptions{}).Release(t.Context())
+	locks := locktest.NewClient(t, memory.Nodes(3), redlatch.Options{Observer: observe.Join(a, b)})
+	lease := locktest.MustLock(t, locks, "job", redlatch.LockOptions{})
+	locktest.MustLock(t, locks, "other", redlatch.LockOptions{}).Release(t.Context())
 	want(t, inA, map[string]float64{"lock_held{name=job}": 1, "lock_held{name=other}": 0, "lock_held{name=all}": math.NaN()})
 	want(t, inB, map[string]float64{"lock_held{name=all}": 1, "lock_acquired_total{name=all}": 2, "lock_held{name=job}": math.NaN()})
 	lease.Release(t.Context())
@@ -249,61 +220,47 @@ func TestTwoCollectorsOfOneClientDoNotMixTheirCounts(t *testing.T) {
 	want(t, inB, map[string]float64{"lock_held{name=all}": 0})
 }
 
-// hostile are names that must not harm who reads the metrics. Names of locks
-// have no control characters; labels that a program makes of them may.
-var hostile = []string{
-	`<script>alert(1)</script>`, `"},le="+Inf"} 1`, `a\nb\`, "\u202eevil\u200f/\u2066x", strings.Repeat("x/", 256),
-	strings.Repeat("ü", 256), "a b\u2028c", `{}`, `'; DROP TABLE locks; --`, `$(reboot)`, "\u200f",
-}
-
+// TestHostileNamesGiveMetricsThatParse has names that must not harm who reads
+// the metrics. Names of locks have no control characters; labels that a program
+// makes of them may.
 func TestHostileNamesGiveMetricsThatParse(t *testing.T) {
 	c, registry := newCollector(t, redlatchprom.Options{Label: func(name string) string {
 		return name + "\n# TYPE evil counter\nevil 1\n\x00\xff" + name
 	}})
-	locks := newClient(t, c)
-	c.Watch(locks)
+	locks := locktest.NewClient(t, memory.Nodes(3), redlatch.Options{Observer: c})
+	hostile := []string{`"},le="+Inf"} 1`, `a\nb\`, "\u202eevil\u200f/\u2066x", strings.Repeat("ü", 256), "a b\u2028c", `{}`}
 	for _, name := range hostile {
-		mustLock(t, locks, name, redlatch.LockOptions{}).Release(t.Context())
+		locktest.MustLock(t, locks, name, redlatch.LockOptions{}).Release(t.Context())
 	}
-	text := exposition(t, registry)
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	must(t, err)
-	if n := len(families["redlatch_lock_acquired_total"].GetMetric()); n != len(hostile) {
-		t.Errorf("%d names have %d labels", len(hostile), n)
-	}
-	for name := range families {
-		if !strings.HasPrefix(name, "redlatch_") {
-			t.Errorf("there is a metric %q", name)
-		}
-	}
-	promtool(t, text, "check", "metrics")
-}
-
-// exposition returns what a scrape returns.
-func exposition(t *testing.T, registry prometheus.Gatherer) []byte {
-	t.Helper()
 	families, err := registry.Gather()
 	must(t, err)
 	var text bytes.Buffer
 	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
-			t.Fatal(err)
+		_, err := expfmt.MetricFamilyToText(&text, f)
+		must(t, err)
+	}
+	promtool(t, text.Bytes(), "check", "metrics")
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	parsed, err := parser.TextToMetricFamilies(&text)
+	must(t, err)
+	if n := len(parsed["redlatch_lock_acquired_total"].GetMetric()); n != len(hostile) {
+		t.Errorf("%d names have %d labels", len(hostile), n)
+	}
+	for name := range parsed {
+		if !strings.HasPrefix(name, "redlatch_") {
+			t.Errorf("there is a metric %q", name)
 		}
 	}
-	return text.Bytes()
 }
 
 // promtool runs promtool, which Prometheus brings, on an input.
-func promtool(t *testing.T, input []byte, args ...string) string {
+func promtool(t *testing.T, input []byte, args ...string) {
 	t.Helper()
 	cmd := exec.Command(need(t, "promtool"), args...)
 	cmd.Stdin = bytes.NewReader(input)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	return string(out)
 }
 
 // need returns the path of a program of Prometheus. Without it the test fails:

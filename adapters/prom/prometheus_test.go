@@ -16,11 +16,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // server is a Prometheus server.
@@ -47,23 +46,21 @@ func startPrometheus(t *testing.T, rules string) *server {
 	must(t, os.Mkdir(s.targets, 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(configuration), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(rules), 0o644))
-	for range 3 { // another process may take the port
-		if s.run(t, path, dir) {
-			return s
-		}
-	}
-	t.Fatal("Prometheus does not start")
-	return nil
+	port := 0
+	must(t, redisproc.OnFreePort(&port, func() error {
+		address := fmt.Sprint("127.0.0.1:", port)
+		s.url = "http://" + address
+		cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
+			"--web.listen-address="+address, "--log.level=warn")
+		return s.run(t, cmd)
+	}))
+	return s
 }
 
-// run starts the process, and reports whether it became ready.
-func (s *server) run(t *testing.T, path, dir string) bool {
+// run starts the process, and waits until it is ready.
+func (s *server) run(t *testing.T, cmd *exec.Cmd) error {
 	t.Helper()
-	address := "127.0.0.1:" + servertest.FreePort(t)
-	s.url = "http://" + address
 	var log strings.Builder
-	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+address, "--log.level=warn")
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.SysProcAttr = owned.Apart()
 	wait, err := owned.Start(cmd)
@@ -77,30 +74,32 @@ func (s *server) run(t *testing.T, path, dir string) bool {
 			t.Logf("Prometheus printed:\n%s", log.String())
 		}
 	})
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	ready := false
+	poll.Holds(poll.Patience, func() bool {
 		if resp, err := http.Get(s.url + "/-/ready"); err == nil {
 			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return true
-			}
+			ready = resp.StatusCode == http.StatusOK
 		}
 		select {
 		case <-done:
-			return false
-		case <-time.After(100 * time.Millisecond):
+			return true
+		default:
+			return ready
 		}
+	})
+	if !ready {
+		return fmt.Errorf("Prometheus does not start: %w", redisproc.ErrPortTaken)
 	}
-	return false
+	return nil
 }
 
 // scrape has the server scrape a program from now on, and waits until it has
 // done so some times.
 func (s *server) scrape(t *testing.T, instance string) {
 	t.Helper()
-	name := strings.ReplaceAll(instance, ":", "-") + ".json"
-	text := fmt.Sprintf(`[{"targets": [%q]}]`, instance)
-	must(t, os.WriteFile(filepath.Join(s.targets, name+".new"), []byte(text), 0o644))
-	must(t, os.Rename(filepath.Join(s.targets, name+".new"), filepath.Join(s.targets, name)))
+	name := filepath.Join(s.targets, strings.ReplaceAll(instance, ":", "-"))
+	must(t, os.WriteFile(name+".new", fmt.Appendf(nil, `[{"targets": [%q]}]`, instance), 0o644))
+	must(t, os.Rename(name+".new", name+".json"))
 	poll.Within(t, poll.Patience, func() error {
 		samples, err := s.query(fmt.Sprintf(`count_over_time(redlatch_lock_held{instance=%q,name="busy"}[5m])`, instance))
 		if err == nil && (len(samples) != 1 || samples[0].value < 6) {
@@ -108,12 +107,6 @@ func (s *server) scrape(t *testing.T, instance string) {
 		}
 		return err
 	})
-}
-
-// sample is an element of a query's result.
-type sample struct {
-	labels map[string]string
-	value  float64
 }
 
 // get calls the server's API, and decodes the data of its answer.
@@ -135,6 +128,12 @@ func (s *server) get(path string, params url.Values, data any) error {
 		return fmt.Errorf("%s %v: %s %s", path, params, resp.Status, body)
 	}
 	return json.Unmarshal(answer.Data, data)
+}
+
+// sample is an element of a query's result.
+type sample struct {
+	labels map[string]string
+	value  float64
 }
 
 // query returns the result of a query now.
@@ -162,37 +161,27 @@ func (s *server) query(expr string) ([]sample, error) {
 // hasData returns an error if a query has no result that is a number.
 func (s *server) hasData(expr string) error {
 	samples, err := s.query(expr)
-	if err != nil {
+	if err == nil && !slices.ContainsFunc(samples, func(s sample) bool { return !math.IsNaN(s.value) }) {
+		err = fmt.Errorf("%s has no data: %v", expr, samples)
+	}
+	return err
+}
+
+// wantFired waits until these alerts have fired for a program. No other one
+// may.
+func (s *server) wantFired(t *testing.T, instance string, want []string) {
+	t.Helper()
+	expr := fmt.Sprintf(`max by (alertname) (max_over_time(ALERTS{alertstate="firing",instance=%q}[1h]))`, instance)
+	poll.Within(t, poll.Patience, func() error {
+		samples, err := s.query(expr)
+		for _, sample := range samples {
+			if name := sample.labels["alertname"]; !slices.Contains(want, name) {
+				t.Fatalf("%s fired, and only %q should", name, want)
+			}
+		}
+		if err == nil && len(samples) < len(want) {
+			err = fmt.Errorf("%v fired, want %q", samples, want)
+		}
 		return err
-	}
-	if !slices.ContainsFunc(samples, func(s sample) bool { return !math.IsNaN(s.value) }) {
-		return fmt.Errorf("%s has no data: %v", expr, samples)
-	}
-	return nil
-}
-
-// fired returns the alerts that have fired for a program so far, in order.
-func (s *server) fired(t *testing.T, instance string) []string {
-	t.Helper()
-	samples, err := s.query(fmt.Sprintf(`max by (alertname) (max_over_time(ALERTS{alertstate="firing",instance=%q}[1h]))`, instance))
-	must(t, err)
-	var names []string
-	for _, s := range samples {
-		names = append(names, s.labels["alertname"])
-	}
-	slices.Sort(names)
-	return names
-}
-
-// rule is a rule as the server reports it.
-type rule struct{ Name, Health, LastError string }
-
-func (s *server) rules(t *testing.T) (all []rule) {
-	t.Helper()
-	var data struct{ Groups []struct{ Rules []rule } }
-	must(t, s.get("/api/v1/rules", nil, &data))
-	for _, g := range data.Groups {
-		all = append(all, g.Rules...)
-	}
-	return all
+	})
 }

@@ -10,10 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch"
-
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/interop/foreign"
 )
 
@@ -30,12 +31,57 @@ type Contender interface {
 	Release() error
 }
 
+// Times of locks that processes contend for.
+const (
+	TTL      = 2 * time.Second
+	Patience = 40 * time.Second // limits what takes a moment, on a busy machine
+)
+
 // Player is a process of a side.
 type Player struct {
 	Side string
 	*foreign.Process
 	// Renews is set if it extends its locks by itself.
 	Renews bool
+
+	t testing.TB
+}
+
+// Start starts a process of a side, which is killed when the test ends.
+func Start(t testing.TB, side string, renews bool, argv ...string) *Player {
+	t.Helper()
+	p, err := foreign.Run(side, argv)
+	check.Must(t, err)
+	t.Cleanup(p.Kill)
+	return &Player{side, p, renews, t}
+}
+
+// Get has the process take a lock, which it must get.
+func (p *Player) Get(name, kind string) uint64 {
+	p.t.Helper()
+	token, _, err := p.Take(name, TTL, Patience, kind)
+	if err != nil {
+		p.t.Fatalf("%s does not get the lock: %v", p.Side, err)
+	}
+	return token
+}
+
+// Must has the process execute an order that must succeed, and returns the answer.
+func (p *Player) Must(words ...string) string {
+	p.t.Helper()
+	a := p.Order(words...)
+	if !a.OK() {
+		p.t.Fatalf("%s: %s: it answers %q", p.Side, words[0], a)
+	}
+	return a.Text
+}
+
+// Cycle has the process take a lock and release it.
+func (p *Player) Cycle(name string) uint64 {
+	p.t.Helper()
+	token := p.Get(name, "")
+	p.Must("release")
+	return token
 }
 
 // Take asks for a lock, and returns what was granted; an error with the answer
@@ -172,6 +218,31 @@ func (c *Contest) Play() []string {
 	}
 	all.Wait()
 	return errs
+}
+
+// PlayFor plays with processes that contend for three seconds at least, or until a rule
+// is broken.
+func (c *Contest) PlayFor(t testing.TB) {
+	c.TTL, c.Long, c.For, c.Limit, c.Turns = TTL, true, 3*time.Second, time.Minute, 10
+	if errs := c.Play(); len(errs) > 0 {
+		t.Logf("%d answers were errors, the first: %s", len(errs), errs[0])
+	}
+	for side := range c.Sides {
+		t.Logf("%s had the lock %d times", side, c.Judge.Turns(side))
+	}
+}
+
+// Check fails for each rule that was broken, and each side that seldom had the lock.
+func (c *Contest) Check(t testing.TB) {
+	t.Helper()
+	for _, f := range c.Judge.Faults() {
+		t.Error(f)
+	}
+	for side := range c.Sides {
+		if n := c.Judge.Turns(side); n < c.Turns {
+			t.Errorf("%s had the lock %d times", side, n)
+		}
+	}
 }
 
 func (c *Contest) over(began time.Time) bool {

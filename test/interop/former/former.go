@@ -6,11 +6,16 @@ package former
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // Version is an earlier version of redlatch, as it is in this repository's
@@ -43,22 +48,62 @@ func Versions() []Version {
 // tag here; until the first one, the present source runs beside itself.
 var released = []Version{{Name: "the present source"}}
 
-// NoHistory is the error for a checkout that does not have a version's commit:
-// one without history, or a release archive.
-type NoHistory struct{ Version, Reason string }
+// ErrNoHistory is the error for a checkout that does not have a version's commit: one
+// without history, or a release archive.
+var ErrNoHistory = errors.New("this checkout has no history that far back")
 
-func (e *NoHistory) Error() string {
-	return fmt.Sprintf("the source of the version %q is not in this checkout, which has no history that far back: %s", e.Version, e.Reason)
+// workers are where workers are built, and what is built there, by the version's Ref.
+var workers struct {
+	folder string
+	made   sync.Map
+}
+
+// Main is for TestMain: it runs the tests, and removes what Worker built.
+func Main(m *testing.M) {
+	var err error
+	if workers.folder, err = os.MkdirTemp("", "former"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(workers.folder)
+	os.Exit(code)
+}
+
+// Worker returns the worker with the code of a version, which is built once. A checkout
+// without history skips the test.
+func Worker(t testing.TB, v Version) string {
+	t.Helper()
+	made, _ := workers.made.LoadOrStore(v.Ref, sync.OnceValues(func() (string, error) {
+		folder, err := os.MkdirTemp(workers.folder, "")
+		if err != nil {
+			return "", err
+		}
+		root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+		if err != nil {
+			return "", err
+		}
+		return Build(v, root, folder)
+	}))
+	program, err := made.(func() (string, error))()
+	if errors.Is(err, ErrNoHistory) {
+		t.Skip(err)
+	}
+	check.Must(t, err)
+	return program
 }
 
 // Build builds the worker with the code of a version, in a folder. The root is
 // that of this repository.
 func Build(v Version, root, folder string) (program string, err error) {
+	program, worker := filepath.Join(folder, "worker"), filepath.Join(root, "test", "interop", "former", "worker")
+	if v.Ref == "" {
+		return program, compile(worker, program, ".")
+	}
 	if _, err := exec.LookPath("git"); err != nil {
 		return "", fmt.Errorf("the source of earlier versions is taken out of the history: %w", err)
 	}
 	if out, err := git(root, "cat-file", "-e", v.Ref+"^{commit}"); err != nil {
-		return "", &NoHistory{v.Name, out}
+		return "", fmt.Errorf("%s: %w: %s", v.Name, ErrNoHistory, out)
 	}
 	archive := filepath.Join(folder, "source.tar")
 	if out, err := git(root, "archive", "--output", archive, v.Ref); err != nil {
@@ -69,11 +114,9 @@ func Build(v Version, root, folder string) (program string, err error) {
 		return "", err
 	}
 	// Into the module of that version, so that it is built with its code.
-	worker := os.DirFS(filepath.Join(root, "test", "interop", "former", "worker"))
-	if err := os.CopyFS(filepath.Join(source, "cmd", "formerworker"), worker); err != nil {
+	if err := os.CopyFS(filepath.Join(source, "cmd", "formerworker"), os.DirFS(worker)); err != nil {
 		return "", err
 	}
-	program = filepath.Join(folder, "worker")
 	return program, compile(source, program, "./cmd/formerworker")
 }
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
@@ -21,12 +21,53 @@ import (
 	"github.com/redlatch/redlatch/test/interop/former"
 )
 
-// contest has three processes of each side contend, for a time or until a rule is
-// broken.
-func (b *both) contest(lasts time.Duration, flags map[string][]string, kinds ...string) (*beside.Judge, []string) {
+// maxTTL makes the quarantine a little over four seconds.
+const maxTTL = "4s"
+
+// The sides.
+const (
+	formerSide = "the former client"
+	newSide    = "the new client"
+)
+
+// turned are both orders of the sides.
+var turned = [][2]string{{formerSide, newSide}, {newSide, formerSide}}
+
+func TestMain(m *testing.M) { former.Main(m) }
+
+// both are the workers of two versions on the same servers.
+type both struct {
+	t       *testing.T
+	servers []*servertest.Server
+	program map[string]string // by side
+}
+
+// start returns a process of a side.
+func (b *both) start(side string, flags ...string) *beside.Player {
+	b.t.Helper()
+	return beside.Start(b.t, side, true, append([]string{b.program[side], "-label", strings.ReplaceAll(side, " ", "-"),
+		"-nodes", strings.Join(servertest.Addresses(b.servers), ","), "-max-ttl", maxTTL}, flags...)...)
+}
+
+// each runs a test with each earlier version, on so many servers each.
+func each(t *testing.T, sizes []int, test func(b *both)) {
+	t.Parallel()
+	servertest.Need(t)
+	for _, v := range former.Versions() {
+		for _, n := range sizes {
+			t.Run(fmt.Sprintf("%s on %d", v.Name, n), func(t *testing.T) {
+				t.Parallel()
+				program := map[string]string{formerSide: former.Worker(t, v), newSide: former.Worker(t, former.Version{})}
+				test(&both{t: t, program: program, servers: servertest.Redis(t, n)})
+			})
+		}
+	}
+}
+
+// contest has three processes of each side contend.
+func (b *both) contest(flags map[string][]string, kinds ...string) *beside.Contest {
 	const name = "contended"
-	c := beside.Contest{Judge: beside.NewJudge(name, b.servers), Name: name, TTL: ttl, Kinds: kinds, Long: true,
-		For: lasts, Limit: time.Minute, Turns: 10, Sides: map[string][]beside.Contender{}}
+	c := &beside.Contest{Judge: beside.NewJudge(name, b.servers), Name: name, Kinds: kinds, Sides: map[string][]beside.Contender{}}
 	for i := range 6 {
 		side := turned[0][i%2]
 		extra := flags[side]
@@ -35,43 +76,24 @@ func (b *both) contest(lasts time.Duration, flags map[string][]string, kinds ...
 		}
 		p := b.start(side, extra...)
 		if i == 0 {
-			b.cycle(p, "first")
+			p.Cycle("first")
 		}
 		c.Sides[side] = append(c.Sides[side], p)
 	}
-	errs := c.Play()
-	b.t.Logf("the former client had the lock %d times, the new one %d times", c.Judge.Turns(formerSide), c.Judge.Turns(newSide))
-	return c.Judge, errs
-}
-
-// check reports what a contest was to show.
-func (b *both) check(j *beside.Judge, errs []string) {
-	b.t.Helper()
-	for _, f := range j.Faults() {
-		b.t.Error(f)
-	}
-	for _, side := range turned[0] {
-		if n := j.Turns(side); n < 10 {
-			b.t.Errorf("%s had the lock %d times", side, n)
-		}
-	}
-	if len(errs) > 0 {
-		b.t.Logf("%d answers were errors, the first: %s", len(errs), errs[0])
-	}
+	c.PlayFor(b.t)
+	return c
 }
 
 // TestFormerAndNewClientsExcludeEachOther has processes of two versions contend:
 // never do two hold the lock, and tokens grow over both.
 func TestFormerAndNewClientsExcludeEachOther(t *testing.T) {
-	each(t, []int{1, 3}, func(b *both) { b.check(b.contest(3*time.Second, nil)) })
+	each(t, []int{1, 3}, func(b *both) { b.contest(nil).Check(b.t) })
 }
 
 // TestSharesOfFormerAndNewClientsExcludeEachOther does the same with readers,
 // slots and writers.
 func TestSharesOfFormerAndNewClientsExcludeEachOther(t *testing.T) {
-	each(t, []int{1, 3}, func(b *both) {
-		b.check(b.contest(3*time.Second, nil, "", "r", "r", "s2", "s2"))
-	})
+	each(t, []int{1, 3}, func(b *both) { b.contest(nil, "", "r", "r", "s2", "s2").Check(b.t) })
 }
 
 // TestMarkerIsSharedByFormerAndNewClients has one version mark the servers, and
@@ -90,7 +112,7 @@ func (b *both) markerIsShared(first, second string) {
 	const key = "redlatch:1:marker"
 	t := b.t
 	p := b.start(first, "-fresh")
-	b.cycle(p, "n")
+	p.Cycle("n")
 	// Without the epochs of all servers, which any client adds when it hears of a higher one.
 	marker := func(i int) string {
 		fields := strings.Split(b.servers[i].Do("GET", key), " ")
@@ -107,7 +129,7 @@ func (b *both) markerIsShared(first, second string) {
 	p.Kill()
 
 	q := b.start(second)
-	b.cycle(q, "n")
+	q.Cycle("n")
 	for i := range b.servers {
 		if now := marker(i); now != marked[i] {
 			t.Errorf("%s wrote the marker anew:\n%s\n%s", second, marked[i], now)
@@ -117,7 +139,7 @@ func (b *both) markerIsShared(first, second string) {
 	b.servers[1].Kill()
 	b.servers[1].Restart() // it has forgotten everything
 	poll.Until(t, "the server that restarted is marked and trusted", func() bool {
-		b.cycle(q, "n")
+		q.Cycle("n")
 		return trusted(marker(1), b.servers[1])
 	})
 	q.Kill()
@@ -125,7 +147,7 @@ func (b *both) markerIsShared(first, second string) {
 	// Now the first version needs this server.
 	b.servers[2].Kill()
 	again := marker(1)
-	b.cycle(b.start(first), "n")
+	b.start(first).Cycle("n")
 	if now := marker(1); now != again {
 		t.Errorf("%s wrote the marker anew:\n%s\n%s", first, again, now)
 	}
@@ -149,7 +171,7 @@ func TestQueueIsSharedByFormerAndNewClients(t *testing.T) {
 		const name, queue = "queued", "redlatch:1:queue:{queued}"
 		t := b.t
 		holder := b.start(newSide, "-fresh")
-		b.take(holder, name, "")
+		holder.Get(name, "")
 		notified := b.notifications()
 		got := make(chan *beside.Player, 6)
 		var order []*beside.Player
@@ -158,7 +180,7 @@ func TestQueueIsSharedByFormerAndNewClients(t *testing.T) {
 			p := b.start([]string{formerSide, newSide, newSide, formerSide, formerSide, newSide}[i])
 			order = append(order, p)
 			go func() {
-				if _, _, err := p.Take(name, ttl, patience, ""); err != nil {
+				if _, _, err := p.Take(name, beside.TTL, beside.Patience, ""); err != nil {
 					t.Errorf("%s does not get the lock: %v", p.Side, err)
 				}
 				got <- p
@@ -174,7 +196,7 @@ func TestQueueIsSharedByFormerAndNewClients(t *testing.T) {
 		}
 		before := holder
 		for i, want := range order {
-			b.order(before, "release")
+			before.Must("release")
 			p := <-got
 			if p != want {
 				t.Errorf("waiter %d, %s, got the lock before %s", slices.Index(order, p), p.Side, want.Side)
@@ -190,7 +212,7 @@ func TestQueueIsSharedByFormerAndNewClients(t *testing.T) {
 func (b *both) notifications() func() int {
 	b.t.Helper()
 	c, err := resp.Dial("tcp", b.servers[0].Addr())
-	must(b.t, err)
+	check.Must(b.t, err)
 	b.t.Cleanup(func() { c.Close() })
 	if _, err := c.Do("PSUBSCRIBE", "redlatch:1:inbox:*"); err != nil {
 		b.t.Fatal(err)
@@ -219,13 +241,13 @@ func TestLateFormerAndNewClientsTakeNothing(t *testing.T) {
 		t := b.t
 		late, next := b.start(formerSide, "-fresh"), b.start(newSide)
 		for _, p := range []*beside.Player{late, next} {
-			b.cycle(p, "first") // all servers are marked, all connections open
+			p.Cycle("first") // all servers are marked, all connections open
 		}
 		for _, sides := range [][2]*beside.Player{{late, next}, {next, late}} {
 			late, next := sides[0], sides[1]
-			old := b.take(late, "n", "")
+			old := late.Get("n", "")
 			late.Freeze()
-			token := b.take(next, "n", "")
+			token := next.Get("n", "")
 			if token <= old {
 				exclusion.Never(t, "%s has token %d after %d", next.Side, token, old)
 			}
@@ -236,7 +258,7 @@ func TestLateFormerAndNewClientsTakeNothing(t *testing.T) {
 			if token2 := b.heldBy(next); token2 != "" {
 				t.Errorf("%s changed the key of %s: %s", late.Side, next.Side, token2)
 			}
-			b.order(next, "release")
+			next.Must("release")
 		}
 	})
 }
@@ -273,13 +295,13 @@ func (b *both) handlesAreShared(kinds ...string) {
 	for _, sides := range turned {
 		for _, kind := range kinds {
 			giver, taker := b.start(sides[0]), b.start(sides[1])
-			token := b.take(giver, "n", kind)
-			got, _, err := beside.Granted(taker.Order("attach", b.order(giver, "detach")))
+			token := giver.Get("n", kind)
+			got, _, err := beside.Granted(taker.Order("attach", giver.Must("detach")))
 			if err != nil || got != token {
 				t.Errorf("%s resumes the lease of %s with token %d, %v; it was %d", taker.Side, giver.Side, got, err, token)
 				continue
 			}
-			b.order(taker, "release")
+			taker.Must("release")
 			for _, s := range b.servers {
 				if keys := s.Keys(); len(keys) > 0 {
 					t.Errorf("%s released the lease of %s, and left %q", taker.Side, giver.Side, keys)
@@ -294,9 +316,10 @@ func (b *both) handlesAreShared(kinds ...string) {
 func TestContestFindsClientsOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	servertest.Need(t)
-	b := &both{t: t, servers: servertest.Redis(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: newWorker(t)}}
-	j, _ := b.contest(3*time.Second, map[string][]string{newSide: {"-prefix", "2:"}})
-	if faults := j.Faults(); !strings.Contains(strings.Join(faults, " "), "overlap") {
+	program := former.Worker(t, former.Version{})
+	b := &both{t: t, servers: servertest.Redis(t, 1), program: map[string]string{formerSide: program, newSide: program}}
+	c := b.contest(map[string][]string{newSide: {"-prefix", "2:"}})
+	if faults := c.Judge.Faults(); !strings.Contains(strings.Join(faults, " "), "overlap") {
 		t.Errorf("it is not found that they overlap; found is %q", faults)
 	}
 }
@@ -305,14 +328,12 @@ func TestContestFindsClientsOfAnotherFormat(t *testing.T) {
 // history, and one that history does not have.
 func TestCheckoutWithoutHistoryIsReported(t *testing.T) {
 	t.Parallel()
-	none := &former.NoHistory{}
-	if _, err := former.Build(former.Version{Name: "here", Ref: "HEAD"}, t.TempDir(), t.TempDir()); !errors.As(err, &none) {
-		t.Errorf("a folder without history: %v", err)
-	}
 	root, err := filepath.Abs("../../..")
-	must(t, err)
+	check.Must(t, err)
 	cut := former.Version{Name: "cut off", Ref: "0123456789012345678901234567890123456789"}
-	if _, err := former.Build(cut, root, t.TempDir()); !errors.As(err, &none) || !strings.Contains(err.Error(), "cut off") {
-		t.Errorf("a commit that is not there: %v", err)
+	for root, v := range map[string]former.Version{t.TempDir(): {Name: "here", Ref: "HEAD"}, root: cut} {
+		if _, err := former.Build(v, root, t.TempDir()); !errors.Is(err, former.ErrNoHistory) || !strings.Contains(err.Error(), v.Name) {
+			t.Errorf("%s: %v", v.Name, err)
+		}
 	}
 }

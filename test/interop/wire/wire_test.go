@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,47 +21,15 @@ import (
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/interop/beside"
 	"github.com/redlatch/redlatch/test/interop/foreign"
+	"github.com/redlatch/redlatch/test/interop/former"
 )
-
-var must = check.Must
 
 const (
-	ttl      = 2 * time.Second
-	patience = 40 * time.Second // a busy machine is slow
-	minimal  = "the minimal client"
-	ours     = "redlatch"
+	minimal = "the minimal client"
+	ours    = "redlatch"
 )
 
-// worker builds a process of redlatch that executes orders.
-var worker = sync.OnceValues(func() (string, error) {
-	program := filepath.Join(folder, "worker")
-	out, err := exec.Command("go", "build", "-o", program, "../former/worker").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return program, err
-})
-
-var folder string
-
-func TestMain(m *testing.M) {
-	var err error
-	if folder, err = os.MkdirTemp("", "wire"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(folder)
-	os.Exit(code)
-}
-
-func start(t *testing.T, side string, argv ...string) *beside.Player {
-	t.Helper()
-	p, err := foreign.Run(side, argv)
-	must(t, err)
-	t.Cleanup(p.Kill)
-	return &beside.Player{Side: side, Process: p, Renews: side == ours}
-}
+func TestMain(m *testing.M) { former.Main(m) }
 
 // python returns a process of the minimal client; dir is where its files are.
 func python(t *testing.T, dir string, servers []*servertest.Server) *beside.Player {
@@ -70,49 +37,30 @@ func python(t *testing.T, dir string, servers []*servertest.Server) *beside.Play
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatalf("this test needs python3, which make deps installs: %v", err)
 	}
-	return start(t, minimal, append([]string{"python3", filepath.Join(dir, "minimal.py")}, servertest.Addresses(servers)...)...)
+	return beside.Start(t, minimal, false, append([]string{"python3", filepath.Join(dir, "minimal.py")}, servertest.Addresses(servers)...)...)
 }
 
 // redlatch returns a process of redlatch. It declares the servers new.
 func redlatch(t *testing.T, servers []*servertest.Server) *beside.Player {
 	t.Helper()
-	program, err := worker()
-	must(t, err)
-	return start(t, ours, program, "-nodes", strings.Join(servertest.Addresses(servers), ","), "-fresh",
-		"-max-ttl", "4s")
+	return beside.Start(t, ours, true, former.Worker(t, former.Version{}), "-nodes", strings.Join(servertest.Addresses(servers), ","),
+		"-fresh", "-max-ttl", "4s")
 }
 
-func cycle(t *testing.T, p *beside.Player, name string) uint64 {
-	t.Helper()
-	token, _, err := p.Take(name, ttl, patience, "")
-	if err != nil {
-		t.Fatalf("%s does not get the lock: %v", p.Side, err)
-	}
-	if a := p.Order("release"); !a.OK() {
-		t.Fatalf("%s does not release the lock: %s", p.Side, a)
-	}
-	return token
-}
-
-// contest has three processes of each side contend, for a time or until a rule is
-// broken.
-func contest(t *testing.T, dir string, n int, lasts time.Duration) *beside.Judge {
+// contest has three processes of each side contend.
+func contest(t *testing.T, dir string, n int) *beside.Contest {
 	t.Helper()
 	servers := servertest.Redis(t, n)
 	const name = "contended"
-	c := beside.Contest{Judge: beside.NewJudge(name, servers), Name: name, TTL: ttl, Long: true,
-		For: lasts, Limit: time.Minute, Turns: 10, Sides: map[string][]beside.Contender{}}
+	c := &beside.Contest{Judge: beside.NewJudge(name, servers), Name: name, Sides: map[string][]beside.Contender{}}
 	for range 3 {
 		p := redlatch(t, servers)
-		cycle(t, p, "first")
+		p.Cycle("first")
 		c.Sides[ours] = append(c.Sides[ours], p)
 		c.Sides[minimal] = append(c.Sides[minimal], python(t, dir, servers))
 	}
-	if errs := c.Play(); len(errs) > 0 {
-		t.Logf("%d answers were errors, the first: %s", len(errs), errs[0])
-	}
-	t.Logf("%s had the lock %d times, %s %d times", ours, c.Judge.Turns(ours), minimal, c.Judge.Turns(minimal))
-	return c.Judge
+	c.PlayFor(t)
+	return c
 }
 
 // TestMinimalClientAndRedlatchExcludeEachOther has processes of both contend:
@@ -122,15 +70,7 @@ func TestMinimalClientAndRedlatchExcludeEachOther(t *testing.T) {
 	for _, n := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			j := contest(t, ".", n, 3*time.Second)
-			for _, f := range j.Faults() {
-				t.Error(f)
-			}
-			for _, side := range []string{ours, minimal} {
-				if turns := j.Turns(side); turns < 10 {
-					t.Errorf("%s had the lock %d times", side, turns)
-				}
-			}
+			contest(t, ".", n).Check(t)
 		})
 	}
 }
@@ -149,15 +89,15 @@ func TestContestFindsMinimalClientsThatBreakARule(t *testing.T) {
 			t.Parallel()
 			servertest.Need(t)
 			dir := t.TempDir()
-			must(t, os.CopyFS(dir, os.DirFS(".")))
+			check.Must(t, os.CopyFS(dir, os.DirFS(".")))
 			file := filepath.Join(dir, c.file)
 			text, err := os.ReadFile(file)
-			must(t, err)
+			check.Must(t, err)
 			if n := strings.Count(string(text), c.old); n != 1 {
 				t.Fatalf("%s has %d places that read %s", c.file, n, c.old)
 			}
-			must(t, os.WriteFile(file, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
-			faults := contest(t, dir, 1, 3*time.Second).Faults()
+			check.Must(t, os.WriteFile(file, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
+			faults := contest(t, dir, 1).Judge.Faults()
 			if !slices.ContainsFunc(faults, func(f string) bool { return regexp.MustCompile(c.want).MatchString(f) }) {
 				t.Errorf("it is not found that %s; found is %q", c.want, faults)
 			}
@@ -175,7 +115,7 @@ func TestMinimalClientKeepsToTheMarker(t *testing.T) {
 	refused := func(p *beside.Player, ms, why string) {
 		t.Helper()
 		var a foreign.Answer
-		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(beside.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			if a = p.Order("acquire", "n", ms, "0"); a.OK() || strings.Contains(a.String(), why) {
 				break // another answer is that of a server that was too slow
 			}
@@ -186,8 +126,8 @@ func TestMinimalClientKeepsToTheMarker(t *testing.T) {
 	}
 	refused(p, "1000", "quarantine")
 	q := redlatch(t, three)
-	cycle(t, q, "n")
-	if before, after := cycle(t, p, "n"), cycle(t, q, "n"); after <= before {
+	q.Cycle("n")
+	if before, after := p.Cycle("n"), q.Cycle("n"); after <= before {
 		exclusion.Never(t, "token %d after %d", after, before)
 	}
 	refused(python(t, ".", []*servertest.Server{servers[0], servers[1], servers[3]}), "1000", "config")
@@ -195,7 +135,7 @@ func TestMinimalClientKeepsToTheMarker(t *testing.T) {
 	// A minority may forget, a majority may not.
 	servers[0].Kill()
 	servers[0].Restart()
-	cycle(t, p, "n")
+	p.Cycle("n")
 	servers[1].Kill()
 	servers[1].Restart()
 	refused(p, "1000", "quarantine")
@@ -208,9 +148,8 @@ func TestMinimalClientKeepsTheHoldersToken(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 1)
 	proxy := servertest.NewProxy(t, servers[0])
-	p, q := start(t, minimal, "python3", "minimal.py", proxy.URL()), redlatch(t, servers)
-	token, _, err := q.Take("n", ttl, patience, "")
-	must(t, err)
+	p, q := beside.Start(t, minimal, false, "python3", "minimal.py", proxy.URL()), redlatch(t, servers)
+	token := q.Get("n", "")
 	own, fence := fmt.Sprintf("%020d", token), ""
 	read := func() { fence = servers[0].Do("GET", "redlatch:1:fence:{n}") }
 	if a := p.Order("acquire", "n", "1000", "0"); a.Word != "held" {
@@ -226,10 +165,8 @@ func TestMinimalClientKeepsTheHoldersToken(t *testing.T) {
 	if read(); len(fence) != 41 || fence[:20] <= own || fence[21:] != own {
 		t.Errorf("the fence is %q; want one above the holder's token, and that one: %s", fence, own)
 	}
-	if a := q.Order("release"); !a.OK() {
-		t.Errorf("redlatch answers %q", a)
-	}
-	cycle(t, q, "n")
+	q.Must("release")
+	q.Cycle("n")
 }
 
 // TestLateMinimalClientTakesNothing freezes it until its lock has expired and
@@ -238,24 +175,18 @@ func TestLateMinimalClientTakesNothing(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	q, p := redlatch(t, servers), python(t, ".", servers)
-	cycle(t, q, "n")
-	before, _, err := p.Take("n", ttl, patience, "")
-	must(t, err)
+	q.Cycle("n")
+	before := p.Get("n", "")
 	p.Freeze()
-	token, _, err := q.Take("n", ttl, patience, "")
-	if err != nil || token <= before {
-		t.Fatalf("redlatch has token %d after %d: %v", token, before, err)
+	if token := q.Get("n", ""); token <= before {
+		t.Fatalf("redlatch has token %d after %d", token, before)
 	}
 	p.Thaw()
 	for _, order := range []string{"valid", "extend", "release"} {
-		if a := p.Order(order, fmt.Sprint(ttl.Milliseconds())); a.Word != "lost" {
+		if a := p.Order(order, fmt.Sprint(beside.TTL.Milliseconds())); a.Word != "lost" {
 			t.Errorf("%s: it answers %q", order, a)
 		}
 	}
-	if a := q.Order("valid"); !a.OK() {
-		t.Errorf("redlatch lost the lock: %s", a)
-	}
-	if a := q.Order("release"); !a.OK() {
-		t.Errorf("redlatch lost the lock: %s", a)
-	}
+	q.Must("valid")
+	q.Must("release")
 }
