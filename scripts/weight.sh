@@ -15,7 +15,7 @@ BUDGETS = [  # what, at most
     ("code", 58700),
     ("tests", 62100),
     ("internal/test", 17400),
-    ("beside Go", 4650),
+    ("beside Go", 4700),
     ("words of docs", 54500),
     ("settings", 24),
     ("requirements", 0),

@@ -10,6 +10,19 @@ import (
 	"github.com/redlatch/redlatch/store/mysql"
 )
 
+// Locks in a table of a database, with connections of their own.
+func ExampleOpen() {
+	node, err := mysql.Open("mysql://locks@db:3306/shop", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := redlatch.New([]redlatch.Node{node}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+}
+
 // Locks over a database that the program has open.
 func ExampleFrom() {
 	db, err := sql.Open("mysql", "locks@tcp(db:3306)/shop")

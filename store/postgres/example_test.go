@@ -12,6 +12,19 @@ import (
 	"github.com/redlatch/redlatch/store/postgres"
 )
 
+// Locks in a table of a database, with connections of their own.
+func ExampleOpen() {
+	node, err := postgres.Open("postgres://locks@db/shop", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := redlatch.New([]redlatch.Node{node}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+}
+
 // Locks over a pool that the program has.
 func ExampleFrom() {
 	pool, err := pgxpool.New(context.Background(), "postgres://locks@db/shop")
