@@ -27,6 +27,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 const patience = 30 * time.Second
@@ -228,6 +229,16 @@ func TestRequestThatLosesItsLockIsStopped(t *testing.T) {
 	receive(t, "the request is stopped", stopped)
 	if err := l.Unlock(); !errors.Is(err, redlatch.ErrLost) {
 		t.Errorf("unlocking a lock that is lost: %v", err)
+	}
+}
+
+func TestErrorThatIsNoTimeoutIsReturned(t *testing.T) {
+	t.Parallel()
+	locks, err := redlatch.New(memory.Nodes(1), nil)
+	must(t, err)
+	must(t, locks.Close())
+	if err := newLock(t, locks, redlatchtusd.Options{}).Lock(t.Context(), nil); !errors.Is(err, redlatch.ErrClosed) || errors.Is(err, handler.ErrLockTimeout) {
+		t.Errorf("the error is %v", err)
 	}
 }
 

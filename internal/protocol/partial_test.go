@@ -85,3 +85,29 @@ func (c *contender) granted(t *testing.T, i int) protocol.Event {
 	}
 	return e
 }
+
+// TestNodeThatWasTakenBeforeTheYieldDoesNotCount has a claim yield a minority. The
+// lock is broken there, and another client's, before the yield comes.
+func TestNodeThatWasTakenBeforeTheYieldDoesNotCount(t *testing.T) {
+	c := &crowd{}
+	first, second, one := c.join(0, false), c.join(0, false), c.join(0, false)
+	for i, m := range []*contender{first, second, one} { // each has one node
+		m.does(protocol.Event{Kind: protocol.Begin})
+		m.deliver(i)
+		c.now += time.Millisecond
+	}
+	one.deliver(0)
+	one.deliver(1)
+	c.nodes[2].Apply(one.Time(), node.Request{Op: node.OpBreak, Name: "job"})
+	c.nodes[2].Apply(one.Time(), node.Request{Op: node.OpAcquire, Name: "job", Value: "another", TTL: time.Minute})
+	one.deliver(2)
+	first.does(protocol.Event{Kind: protocol.Cancel})
+	first.undo()
+	for _, e := range one.wakes {
+		one.does(e)
+	}
+	one.does(one.granted(t, 0))
+	if one.claim.State() == protocol.Held {
+		t.Error("the claim is held by one node of three, and another client's")
+	}
+}
