@@ -148,10 +148,12 @@ func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *du
 		// Few kinds, so that some share.
 		some := []node.Share{{}, {Mode: node.Shared}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}, {Mode: node.Slotted, Slots: 3}}
 		a, b := some[d.s.IntN(len(some))], some[1+d.s.IntN(len(some)-1)]
+		if d.crowd = !one(d.s, 3); d.crowd && one(d.s, 2) {
+			a = node.Share{} // for whom the others wait, and who waits for them
+		}
 		for i := range d.kinds {
 			d.kinds[i] = []node.Share{a, b, b}[d.s.IntN(3)]
 		}
-		d.crowd = !one(d.s, 3)
 	}
 	d.model = nodestate.Server{ID: "model", Silent: r.rows}
 	return d
@@ -246,10 +248,24 @@ func (d *duel) request() node.Request {
 		ops = []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire,
 			node.OpRelease, node.OpRelease, node.OpRelease, node.OpYield, node.OpYield, node.OpExtend, node.OpRepair, ops[s.IntN(len(ops))]}
 	}
-	who := s.IntN(6)
+	op, who, ttl := ops[s.IntN(len(ops))], s.IntN(6), []time.Duration{100 * time.Millisecond, d.long}[s.IntN(4)/3]
+	if e := d.model.Stored(d.name); d.crowd && e != nil && !one(s, 3) {
+		ttl = d.long // so that others wait
+		var near []string
+		if op != node.OpAcquire {
+			for _, h := range e.Holders {
+				near = append(near, h.Value)
+			}
+		}
+		for _, w := range e.Queue.Waiters[:min(2, len(e.Queue.Waiters))] {
+			near = append(near, w.Value)
+		}
+		if len(near) > 0 {
+			fmt.Sscanf(near[s.IntN(len(near))], "%x", &who) // one that holds, or is near
+		}
+	}
 	req := node.Request{
-		Op: ops[s.IntN(len(ops))], Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name),
-		TTL: []time.Duration{100 * time.Millisecond, d.long}[s.IntN(4)/3], Window: d.window, Retention: time.Hour,
+		Op: op, Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name), TTL: ttl, Window: d.window, Retention: time.Hour,
 		Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro(), // two have the same
 	}
 	if d.brief {
@@ -310,6 +326,9 @@ func (d *duel) request() node.Request {
 		req.Once = one(s, 3)
 		req.NoRepair = []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[s.IntN(4)]
 		req.Keep = []time.Duration{0, 0, 0, 100 * time.Millisecond, 10 * time.Minute, 2 * time.Hour}[s.IntN(6)]
+		if d.crowd && !one(s, 8) {
+			req.NoRepair, req.Keep = 0, 0 // else it soon waits for nobody, and joins no queue
+		}
 	case node.OpRepair:
 		req.Token = max(req.Token, 1)
 		if e := d.model.Stored(d.name); e != nil && e.Break > 1 && one(s, 2) {
