@@ -163,15 +163,16 @@ const duelSteps = 60 // the requests of a sequence
 
 // fight sends one sequence of requests, and reports whether it reached its end.
 func (d *duel) fight(guard *node.Guard) bool {
+	if guard == nil && d.brief && !d.plain && !d.shorten() {
+		return false
+	}
 	for i := range duelSteps {
 		if guard != nil && one(d.s, 12) && d.flush != nil {
 			d.flush()
 			d.model.Flush()
 			d.log = append(d.log, "flush")
 		}
-		if last := len(d.sent) - 1; d.brief && last >= 0 && d.sent[last].Op == node.OpRelease && one(d.s, 4) {
-			time.Sleep(380 * time.Millisecond) // longer than a brief fence that the release may have left
-		} else if one(d.s, 10) {
+		if one(d.s, 10) {
 			// Shorter than a notification is valid, or longer.
 			time.Sleep([]time.Duration{170 * time.Millisecond, 380 * time.Millisecond}[d.s.IntN(4)/3])
 		}
@@ -218,6 +219,23 @@ func (d *duel) fight(guard *node.Guard) bool {
 	return d.sameWakes()
 }
 
+// shorten has a request with a brief retention follow one with a long one, and looks
+// when the brief one is over.
+func (d *duel) shorten() bool {
+	req := node.Request{Op: node.OpAcquire, Name: d.name, Value: fmt.Sprintf("%032x:%s", 3, d.name), TTL: 100 * time.Millisecond, Window: d.window, Retention: 2 * time.Hour}
+	for range 2 {
+		if req.Token = node.Token(time.Now().UnixMicro()); !d.step(req) {
+			return false
+		}
+		req.Op = []node.Op{node.OpRelease, node.OpRelease, node.OpExtend, node.OpAcquire, node.OpBreak}[d.s.IntN(5)]
+		if req.Retention = req.TTL + briefly; req.Op == node.OpBreak {
+			req.Value = ""
+		}
+	}
+	time.Sleep(380 * time.Millisecond)
+	return d.step(node.Request{Op: node.OpInspect, Name: d.name})
+}
+
 // edge is when something expires. A server reads its clock more than once in a
 // request, so that it may be off by as long as the request took.
 type edge struct {
@@ -249,8 +267,10 @@ func (d *duel) request() node.Request {
 			node.OpRelease, node.OpRelease, node.OpRelease, node.OpYield, node.OpYield, node.OpExtend, node.OpRepair, ops[s.IntN(len(ops))]}
 	}
 	op, who, ttl := ops[s.IntN(len(ops))], s.IntN(6), []time.Duration{100 * time.Millisecond, d.long}[s.IntN(4)/3]
-	if e := d.model.Stored(d.name); d.crowd && e != nil && !one(s, 3) {
-		ttl = d.long // so that others wait
+	if e := d.model.Stored(d.name); (d.crowd || d.alone) && e != nil && !one(s, 3) {
+		if !d.alone {
+			ttl = d.long // so that others wait
+		}
 		var near []string
 		if op != node.OpAcquire {
 			for _, h := range e.Holders {
@@ -269,7 +289,10 @@ func (d *duel) request() node.Request {
 		Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro(), // two have the same
 	}
 	if d.brief {
-		req.Retention = []time.Duration{req.TTL + briefly, req.TTL + briefly, 2 * time.Hour}[s.IntN(3)]
+		if op == node.OpRelease { // which has none
+			ttl = 100 * time.Millisecond
+		}
+		req.Retention = []time.Duration{ttl + briefly, ttl + briefly, 2 * time.Hour}[s.IntN(3)]
 	}
 	if d.alone && req.Op == node.OpYield {
 		req.Op = node.OpExtend // who yields waits
