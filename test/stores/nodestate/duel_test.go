@@ -180,8 +180,11 @@ func (d *duel) fight(guard *node.Guard) bool {
 		if one(d.s, 5) {
 			req = d.recordRequest()
 		}
-		if one(d.s, 8) && len(d.sent) > 0 { // a copy of one of the last requests
-			req = d.sent[max(0, len(d.sent)-4):][d.s.IntN(min(4, len(d.sent)))]
+		switch last := len(d.sent) - 1; { // a copy of one of the last requests
+		case last >= 0 && d.sent[last].Reserve > 0 && one(d.s, 2):
+			req = d.sent[last]
+		case last >= 0 && one(d.s, 8):
+			req = d.sent[max(0, last-3):][d.s.IntN(min(4, last+1))]
 		}
 		d.sent = append(d.sent, req)
 		if guard != nil && req.Op != node.OpYield {
