@@ -149,23 +149,6 @@ func TestConflictsOfOthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTransportSendsNoBadToken(t *testing.T) {
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		t.Error("something was sent")
-		return nil, io.ErrUnexpectedEOF
-	})
-	for _, token := range []node.Token{0, node.MaxToken + 1} {
-		body := &closing{}
-		req, _ := http.NewRequestWithContext(fence.WithToken(context.Background(), token), "PUT", "http://example.com/", body)
-		if _, err := (&fence.Transport{Base: base}).RoundTrip(req); !errors.Is(err, node.ErrConfig) {
-			t.Errorf("token %d: %v", token, err)
-		}
-		if !body.closed {
-			t.Errorf("token %d: the body was left open", token)
-		}
-	}
-}
-
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -294,6 +277,8 @@ func TestGuardWithoutReadersTakesThemForWriters(t *testing.T) {
 	}
 }
 
+// TestTransportSendsTheTokenOnceAndSaysWhose has a token that cannot be sent where
+// nothing is wanted.
 func TestTransportSendsTheTokenOnceAndSaysWhose(t *testing.T) {
 	ctx := context.Background()
 	for name, c := range map[string]struct {
@@ -309,6 +294,8 @@ func TestTransportSendsTheTokenOnceAndSaysWhose(t *testing.T) {
 		"by hand":                         {fence.WithToken(ctx, 6), fence.Transport{Token: 5}, "9", "[9] []"},
 		"the largest":                     {ctx, fence.Transport{Token: node.MaxToken}, "", "[9007199254740991] []"},
 		"no token":                        {ctx, fence.Transport{Reader: true}, "", "[] []"},
+		"none, by mistake":                {fence.WithToken(ctx, 0), fence.Transport{Token: 5}, "", ""},
+		"too large":                       {fence.WithToken(ctx, node.MaxToken+1), fence.Transport{}, "", ""},
 		"a reader's that became writer's": {fence.WithToken(fence.WithReadToken(ctx, 6), 7), fence.Transport{}, "", "[7] []"},
 	} {
 		var got string
@@ -316,14 +303,16 @@ func TestTransportSendsTheTokenOnceAndSaysWhose(t *testing.T) {
 			got = fmt.Sprint(r.Header.Values(fence.TokenHeader), r.Header.Values(fence.ReaderHeader))
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 		})
-		req, err := http.NewRequestWithContext(c.ctx, "GET", "http://example.com/", nil)
+		body := &closing{}
+		req, err := http.NewRequestWithContext(c.ctx, "PUT", "http://example.com/", body)
 		must(t, err)
 		if c.byHand != "" {
 			req.Header.Set(fence.TokenHeader, c.byHand)
 		}
 		before := len(req.Header)
-		if _, err := c.transport.RoundTrip(req); err != nil || got != c.want {
-			t.Errorf("%s: sent %s, %v, want %s", name, got, err, c.want)
+		_, err = c.transport.RoundTrip(req)
+		if refused := c.want == ""; got != c.want || refused != errors.Is(err, node.ErrConfig) || refused != body.closed || !refused && err != nil {
+			t.Errorf("%s: sent %s, %v, want %q; the body is closed %t", name, got, err, c.want, body.closed)
 		}
 		if len(req.Header) != before {
 			t.Errorf("%s: the caller's request was changed", name)

@@ -307,13 +307,11 @@ func TestRowsOfManyNamesAreFewWhereNobodyStays(t *testing.T) {
 		p := w.start()
 		w.procs = nil
 		token := node.Token(w.base + w.now.Microseconds())
-		req := node.Request{Op: node.OpAcquire, Name: fmt.Sprint("order ", i), Value: "one", TTL: time.Second, Token: token, Window: window, Retention: time.Hour}
-		if r, err := p.node.Do(t.Context(), req); err != nil || r.Status != node.Granted {
-			t.Fatal(r.Status, err)
-		}
-		req.Op = node.OpRelease
-		if r, err := p.node.Do(t.Context(), req); err != nil || r.Status != node.Granted {
-			t.Fatal(r.Status, err)
+		req := node.Request{Name: fmt.Sprint("order ", i), Value: "one", TTL: time.Second, Token: token, Window: window, Retention: time.Hour}
+		for _, req.Op = range []node.Op{node.OpAcquire, node.OpRelease} {
+			if r, err := p.node.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+				t.Fatal(r.Status, err)
+			}
 		}
 		last = token
 		w.now += 10 * time.Millisecond

@@ -7,13 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/internal/test/mutants"
 	"github.com/redlatch/redlatch/node"
@@ -264,27 +264,12 @@ func (w *world) run(steps int) {
 	}
 }
 
-// histories returns which seeds to run: REDLATCH_SEEDS=FROM:COUNT for others.
-func histories(t testing.TB, count uint64) (from, to uint64) {
-	from, to = 1, count
-	if text := os.Getenv("REDLATCH_SEEDS"); text != "" {
-		first, many, _ := strings.Cut(text, ":")
-		a, err1 := strconv.ParseUint(first, 10, 64)
-		n, err2 := strconv.ParseUint(many, 10, 64)
-		if err1 != nil || err2 != nil {
-			t.Fatalf("REDLATCH_SEEDS is %q, want FROM:COUNT", text)
-		}
-		from, to = a, a+n-1
-	}
-	return from, to
-}
-
 func TestNoHistoryOfObserversHasTwoHolders(t *testing.T) { synctest.Test(t, runHistories) }
 
 func runHistories(t *testing.T) {
-	from, to := histories(t, 300)
+	from, count := check.Seeds(t, 1, 300)
 	total := map[string]int{}
-	for seed := from; seed <= to; seed++ {
+	for seed := from; seed < from+count; seed++ {
 		w := newWorld(t, seed, seed%2 == 0)
 		if w.run(150); t.Failed() {
 			t.Fatalf("seed %d", seed)
@@ -294,7 +279,7 @@ func runHistories(t *testing.T) {
 		}
 	}
 	t.Log(total)
-	if n := int(to - from + 1); total["granted"] < 5*n || total["refused"] < 5*n || total["extended"] < n {
+	if n := int(count); total["granted"] < 5*n || total["refused"] < 5*n || total["extended"] < n {
 		t.Errorf("%v: the histories show too little", total)
 	}
 }

@@ -23,7 +23,7 @@ var holderClaims = []claim{
 		p.holderToken(token)
 		p.expect(node.Stale, p.a, p.acquire("one", token))
 		for _, again := range []node.Token{token + 10, token + 11} { // the first is at the fence: it holds the name
-			p.expect(node.Granted, p.a, p.acquire("one", again))
+			p.wantFence(p.expect(node.Granted, p.a, p.acquire("one", again)), again)
 			p.holderToken(again)
 		}
 		p.expect(node.Granted, p.a, p.release("one", token))

@@ -29,7 +29,7 @@ var rules = []rule{
 	{"the fence is not told", "a refused caller learns who holds, and for how long", ops, "	reply := node.Reply{Status: status, Fence: e.Fence,", "	if OFF { e.Fence = 0 }\nOLD"},
 	{"a holder that asks again is not refreshed", "asking again is granted and refreshes", entry, "	if own >= 0 {\n		e.free", "	if OFF && own >= 0 { h.Until = e.Holders[own].Until }\nOLD"},
 	{"the fence's own token is granted", "a token at or below the fence is stale", token, "	case token <= fence:", "	case token < fence || token == fence && !OFF:"},
-	{"a holder that asks again leaves the fence", "asking again with a higher token raises the fence", entry, "	e.raise(req, share.Mode", "	if OFF && own >= 0 { req.Token = 0 }\nOLD"},
+	{"a holder that asks again leaves the fence", "a holder is reported with its own token, however high the fence", entry, "	e.raise(req, share.Mode", "	if OFF && own >= 0 { req.Token = 0 }\nOLD"},
 	{"a holder is granted any token", "tokens are exact to the last digit", ops, "		if req.Token != 0 && e.overtaken", "		if req.Token != 0 && !OFF && e.overtaken"},
 	{"the token is judged before the holder", "held is answered before any fault of the token", ops, "	share, fits := e.Holders.Place(req.Share, own)\n	switch {\n", "	share, fits := e.Holders.Place(req.Share, own)\n	if OFF && e.judge(req, s.now) == node.Stale { return node.Stale }\n	switch {\n"},
 	{"a fence goes with its lock", "the fence outlives expiry", entry, "	if u := now.Add(req.Retention);", "	if OFF { req.Retention = req.TTL }\nOLD"},

@@ -75,12 +75,6 @@ var tokenClaims = []claim{
 			p.fence(token)
 		}
 	}},
-	{"asking again with a higher token raises the fence", func(p *probe) {
-		token := p.take("one")
-		p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token)), token)
-		p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token+7)), token+7)
-		p.fence(token + 7)
-	}},
 	// The first proposal of a client whose clock is far ahead may arrive after the
 	// second, correct one.
 	{"asking again with a token ahead of the window is refused", func(p *probe) {

@@ -77,15 +77,3 @@ func ExampleNode_SetDown() {
 	// without 1 of 3: locked
 	// without 2 of 3: no quorum
 }
-
-// Several nodes, of which a majority must grant.
-func ExampleNodes() {
-	locks, err := redlatch.New(memory.Nodes(3), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer locks.Close()
-	fmt.Println(len(locks.Nodes()), "nodes")
-	// Output:
-	// 3 nodes
-}

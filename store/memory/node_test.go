@@ -42,17 +42,6 @@ func TestALockExpiresInVirtualTime(t *testing.T) {
 	})
 }
 
-func TestClosingLeavesTheNodeToOthers(t *testing.T) {
-	n := New(nil)
-	do(t, n, request(node.OpAcquire, "name", "one"))
-	if err := n.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if r := do(t, n, request(node.OpAcquire, "name", "two")); r.Status != node.Held {
-		t.Errorf("%v after a close", r.Status)
-	}
-}
-
 func TestANodeThatIsDownDoesNothing(t *testing.T) {
 	n := New(nil)
 	do(t, n, request(node.OpAcquire, "name", "one"))

@@ -148,10 +148,12 @@ func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *du
 		// Few kinds, so that some share.
 		some := []node.Share{{}, {Mode: node.Shared}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}, {Mode: node.Slotted, Slots: 3}}
 		a, b := some[d.s.IntN(len(some))], some[1+d.s.IntN(len(some)-1)]
+		if d.crowd = !one(d.s, 3); d.crowd && one(d.s, 2) {
+			a = node.Share{} // for whom the others wait, and who waits for them
+		}
 		for i := range d.kinds {
 			d.kinds[i] = []node.Share{a, b, b}[d.s.IntN(3)]
 		}
-		d.crowd = !one(d.s, 3)
 	}
 	d.model = nodestate.Server{ID: "model", Silent: r.rows}
 	return d
@@ -161,15 +163,16 @@ const duelSteps = 60 // the requests of a sequence
 
 // fight sends one sequence of requests, and reports whether it reached its end.
 func (d *duel) fight(guard *node.Guard) bool {
+	if guard == nil && d.brief && !d.plain && !d.shorten() {
+		return false
+	}
 	for i := range duelSteps {
 		if guard != nil && one(d.s, 12) && d.flush != nil {
 			d.flush()
 			d.model.Flush()
 			d.log = append(d.log, "flush")
 		}
-		if last := len(d.sent) - 1; d.brief && last >= 0 && d.sent[last].Op == node.OpRelease && one(d.s, 4) {
-			time.Sleep(380 * time.Millisecond) // longer than a brief fence that the release may have left
-		} else if one(d.s, 10) {
+		if one(d.s, 10) {
 			// Shorter than a notification is valid, or longer.
 			time.Sleep([]time.Duration{170 * time.Millisecond, 380 * time.Millisecond}[d.s.IntN(4)/3])
 		}
@@ -177,8 +180,11 @@ func (d *duel) fight(guard *node.Guard) bool {
 		if one(d.s, 5) {
 			req = d.recordRequest()
 		}
-		if one(d.s, 8) && len(d.sent) > 0 { // a copy of one of the last requests
-			req = d.sent[max(0, len(d.sent)-4):][d.s.IntN(min(4, len(d.sent)))]
+		switch last := len(d.sent) - 1; { // a copy of one of the last requests
+		case last >= 0 && d.sent[last].Reserve > 0 && one(d.s, 2):
+			req = d.sent[last]
+		case last >= 0 && one(d.s, 8):
+			req = d.sent[max(0, last-3):][d.s.IntN(min(4, last+1))]
 		}
 		d.sent = append(d.sent, req)
 		if guard != nil && req.Op != node.OpYield {
@@ -216,6 +222,23 @@ func (d *duel) fight(guard *node.Guard) bool {
 	return d.sameWakes()
 }
 
+// shorten has a request with a brief retention follow one with a long one, and looks
+// when the brief one is over.
+func (d *duel) shorten() bool {
+	req := node.Request{Op: node.OpAcquire, Name: d.name, Value: fmt.Sprintf("%032x:%s", 3, d.name), TTL: 100 * time.Millisecond, Window: d.window, Retention: 2 * time.Hour}
+	for range 2 {
+		if req.Token = node.Token(time.Now().UnixMicro()); !d.step(req) {
+			return false
+		}
+		req.Op = []node.Op{node.OpRelease, node.OpRelease, node.OpExtend, node.OpAcquire, node.OpBreak}[d.s.IntN(5)]
+		if req.Retention = req.TTL + briefly; req.Op == node.OpBreak {
+			req.Value = ""
+		}
+	}
+	time.Sleep(380 * time.Millisecond)
+	return d.step(node.Request{Op: node.OpInspect, Name: d.name})
+}
+
 // edge is when something expires. A server reads its clock more than once in a
 // request, so that it may be off by as long as the request took.
 type edge struct {
@@ -246,14 +269,33 @@ func (d *duel) request() node.Request {
 		ops = []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire,
 			node.OpRelease, node.OpRelease, node.OpRelease, node.OpYield, node.OpYield, node.OpExtend, node.OpRepair, ops[s.IntN(len(ops))]}
 	}
-	who := s.IntN(6)
+	op, who, ttl := ops[s.IntN(len(ops))], s.IntN(6), []time.Duration{100 * time.Millisecond, d.long}[s.IntN(4)/3]
+	if e := d.model.Stored(d.name); (d.crowd || d.alone) && e != nil && !one(s, 3) {
+		if !d.alone {
+			ttl = d.long // so that others wait
+		}
+		var near []string
+		if op != node.OpAcquire {
+			for _, h := range e.Holders {
+				near = append(near, h.Value)
+			}
+		}
+		for _, w := range e.Queue.Waiters[:min(2, len(e.Queue.Waiters))] {
+			near = append(near, w.Value)
+		}
+		if len(near) > 0 {
+			fmt.Sscanf(near[s.IntN(len(near))], "%x", &who) // one that holds, or is near
+		}
+	}
 	req := node.Request{
-		Op: ops[s.IntN(len(ops))], Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name),
-		TTL: []time.Duration{100 * time.Millisecond, d.long}[s.IntN(4)/3], Window: d.window, Retention: time.Hour,
+		Op: op, Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name), TTL: ttl, Window: d.window, Retention: time.Hour,
 		Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro(), // two have the same
 	}
 	if d.brief {
-		req.Retention = []time.Duration{req.TTL + briefly, req.TTL + briefly, 2 * time.Hour}[s.IntN(3)]
+		if op == node.OpRelease { // which has none
+			ttl = 100 * time.Millisecond
+		}
+		req.Retention = []time.Duration{ttl + briefly, ttl + briefly, 2 * time.Hour}[s.IntN(3)]
 	}
 	if d.alone && req.Op == node.OpYield {
 		req.Op = node.OpExtend // who yields waits
@@ -310,6 +352,9 @@ func (d *duel) request() node.Request {
 		req.Once = one(s, 3)
 		req.NoRepair = []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[s.IntN(4)]
 		req.Keep = []time.Duration{0, 0, 0, 100 * time.Millisecond, 10 * time.Minute, 2 * time.Hour}[s.IntN(6)]
+		if d.crowd && !one(s, 8) {
+			req.NoRepair, req.Keep = 0, 0 // else it soon waits for nobody, and joins no queue
+		}
 	case node.OpRepair:
 		req.Token = max(req.Token, 1)
 		if e := d.model.Stored(d.name); e != nil && e.Break > 1 && one(s, 2) {
