@@ -247,9 +247,9 @@ func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
 			})
 			ask(next, end, "holder", 5)
 			if line := server.Do("ZRANGE", queueOf("job"), "0", "-1"); strings.Contains(line, "head") || !strings.Contains(line, "next") {
-				t.Errorf("after %v the queue is %q", end, line)
+				t.Fatalf("after %v the queue is %q", end, line)
 			}
-			for timeout := time.After(patience); ; {
+			for timeout := time.After(20 * time.Second); ; {
 				select {
 				case w := <-wakes:
 					if w.Kind != node.WakeTurn {
@@ -259,7 +259,7 @@ func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
 						t.Errorf("the wake is %+v", w)
 					}
 				case <-timeout:
-					t.Errorf("nobody was woken after %v", end)
+					t.Fatalf("nobody was woken after %v", end)
 				}
 				break
 			}
