@@ -224,6 +224,7 @@ func answerComesLate(t testing.TB, limit time.Duration) {
 		t.Fatalf("got %v", err)
 	}
 	d.Start(script("next"), long, func(reply []string, err error) { next <- reply })
+	time.Sleep(leastSilence / 5)
 	release <- true
 	reply := <-next
 	if !slices.Equal(reply, []string{"next"}) || len(late) > 0 || s.conns.Load() != 1 {

@@ -146,48 +146,4 @@ func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
 	})
 }
 
-func TestABreakWakesWhoIsNextInLine(t *testing.T) {
-	t.Parallel()
-	server := servertest.Redis(t, 1)[0]
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		server.Do("FLUSHALL")
-		n := nodes(server.URL())[0]
-		defer n.Close()
-		wakes := make(chan node.Wake, 10)
-		defer n.(node.Waker).Listen(func(w node.Wake) { wakes <- w })()
-		do := func(req node.Request) node.Reply {
-			req.Name, req.TTL, req.Window, req.Retention = "job", time.Minute, 10*time.Second, time.Minute
-			reply, err := n.Do(context.Background(), req)
-			must(t, err)
-			return reply
-		}
-		token := redlatch.Token(time.Now().UnixMicro())
-		do(node.Request{Op: node.OpAcquire, Value: "holder", Token: token})
-		eventually(t, patience, func() error {
-			waiting := do(node.Request{Op: node.OpAcquire, Value: "waiter", Token: token + 1, Wait: true, Ticket: int64(token)})
-			if !waiting.Wakes {
-				return fmt.Errorf("it is not queued: %+v", waiting)
-			}
-			return nil
-		})
-		do(node.Request{Op: node.OpBreak, Token: token + 5})
-		// The waiter does not ask again in this test: only the break can have
-		// notified it.
-		for timeout := time.After(20 * time.Second); ; {
-			select {
-			case w := <-wakes:
-				if w.Kind != node.WakeTurn {
-					continue
-				}
-				if w.Value != "waiter" || w.Fence != token+5 {
-					t.Errorf("the wake is %+v", w)
-				}
-			case <-timeout:
-				t.Error("nobody was woken")
-			}
-			return
-		}
-	})
-}
-
 var _ node.Lister = (*redis.Node)(nil)

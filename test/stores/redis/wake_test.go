@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
 
@@ -205,47 +207,62 @@ func TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed(t *testing.T) {
 	}
 }
 
-// TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing kills every second waiter when
-// it is the head of the queue: its connections are closed, and it makes no others.
+// TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing closes the connections of the head
+// of the queue. A release and a break remove it at once, since the server reports that
+// nobody is subscribed, and wake who is behind it. Nobody asks again in this test.
 func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
 	t.Parallel()
-	timed(t, func(t testing.TB) {
-		servers := servertest.Redis(t, 3)
-		addresses := servertest.Addresses(servers)
-		opts := awake
-		opts.Membership = "prod" // by whatever addresses
-		lease := holdOnAll(t, newClient(t, open(t, addresses...), opts), servers, "job", redlatch.LockOptions{TTL: ages})
-		var killed [][]*servertest.Proxy
-		var waiting []<-chan got
-		for i := range 6 {
-			urls := addresses
-			if i%2 == 0 {
-				var proxies []*servertest.Proxy
-				proxies, urls = servertest.NewProxies(t, servers)
-				killed = append(killed, proxies)
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		for _, end := range []node.Op{node.OpRelease, node.OpBreak} {
+			server := servertest.Redis(t, 1)[0]
+			proxy := servertest.NewProxy(t, server)
+			next, head := nodes(server.URL())[0], nodes(proxy.URL())[0]
+			defer next.Close()
+			defer head.Close()
+			wakes := make(chan node.Wake, 10)
+			defer head.(node.Waker).Listen(func(node.Wake) {})()
+			defer next.(node.Waker).Listen(func(w node.Wake) { wakes <- w })()
+			token := redlatch.Token(time.Now().UnixMicro())
+			ask := func(n redlatch.Node, op node.Op, value string, above redlatch.Token) node.Reply {
+				reply, err := n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, Token: token + above, TTL: time.Minute,
+					Window: 10 * time.Second, Retention: time.Minute, Wait: op == node.OpAcquire, Ticket: int64(above)})
+				must(t, err)
+				return reply
 			}
-			waiting = append(waiting, goLock(newClient(t, open(t, urls...), opts), "job", redlatch.LockOptions{TTL: ages}))
-			eventually(t, patience, inLine(servers, "job", i+1))
-		}
-		best, start := time.Hour, time.Now()
-		for i, proxies := range killed {
-			for _, p := range proxies {
-				p.Close()
+			ask(next, node.OpAcquire, "holder", 0)
+			for i, n := range []redlatch.Node{head, next} {
+				eventually(t, patience, func() error {
+					if reply := ask(n, node.OpAcquire, []string{"head", "next"}[i], redlatch.Token(i+1)); !reply.Wakes {
+						return fmt.Errorf("it is not queued: %+v", reply)
+					}
+					return nil
+				})
 			}
-			released := time.Now()
-			mustRelease(t, lease)
-			lease = mustGet(t, waiting[2*i+1], patience)
-			wait := time.Since(released)
-			if over(t, wait, time.Second, start) {
-				t.Errorf("after a waiter was killed the next one waited %v, want well under a second", wait)
+			proxy.Close()
+			eventually(t, patience, func() error {
+				if list := server.Do("CLIENT", "LIST", "TYPE", "pubsub"); strings.Count(list, "sub=1") != 1 {
+					return errors.New("want one that listens: " + list)
+				}
+				return nil
+			})
+			ask(next, end, "holder", 5)
+			if line := server.Do("ZRANGE", queueOf("job"), "0", "-1"); strings.Contains(line, "head") || !strings.Contains(line, "next") {
+				t.Fatalf("after %v the queue is %q", end, line)
 			}
-			best = min(best, wait)
-		}
-		mustRelease(t, lease)
-		// The server reports that nobody is subscribed. If it did not, the
-		// place of the dead waiter would be kept for 300 ms each time.
-		if over(t, best, 250*time.Millisecond, start) {
-			t.Errorf("after a waiter was killed the next one waited %v at the best: the place of the dead one was kept", best)
+			for timeout := time.After(20 * time.Second); ; {
+				select {
+				case w := <-wakes:
+					if w.Kind != node.WakeTurn {
+						continue
+					}
+					if w.Value != "next" || w.Fence != token+5 {
+						t.Errorf("the wake is %+v", w)
+					}
+				case <-timeout:
+					t.Fatalf("nobody was woken after %v", end)
+				}
+				break
+			}
 		}
 	})
 }
