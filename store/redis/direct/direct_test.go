@@ -181,6 +181,17 @@ func TestWhatIsNoAnswerBreaksTheConnection(t *testing.T) {
 	}
 }
 
+// TestReplyIsForNoRequestThatWasNotSent has a reply arrive while the only request waits
+// to be written.
+func TestReplyIsForNoRequestThatWasNotSent(t *testing.T) {
+	c := &conn{driver: &driver{closed: true}, wake: make(chan struct{}, 1), stop: func() {}, unsent: 1}
+	var got error
+	c.pending.push(request{raw: func(_ resp.Reply, err error) { got = err }})
+	if c.arrived(resp.Reply{Text: "7"}, nil) || got == nil {
+		t.Errorf("the request has the answer 7, %v", got)
+	}
+}
+
 func TestRequestWithoutAnAnswerEndsAtItsLimit(t *testing.T) {
 	s := newServer(t, func([]string) string { return "" })
 	d := s.driver(t)
