@@ -1,5 +1,3 @@
-//go:build unix
-
 package redlatchcron_test
 
 import (
@@ -9,21 +7,20 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/robfig/cron/v3"
 
 	"github.com/redlatch/redlatch"
 	redlatchcron "github.com/redlatch/redlatch/adapters/cron"
-	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/written"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // yearly is due so rarely that tests run it by hand.
 const yearly = "0 0 1 1 *"
-
-// patience is far longer than any step of a test takes.
-const patience = 30 * time.Second
 
 // replica is a scheduler with its own client, in this process.
 type replica struct {
@@ -36,21 +33,18 @@ type replica struct {
 	errors []error
 }
 
-func newReplica(t *testing.T, addresses []string, opts redlatchcron.Options) *replica {
+func newReplica(t *testing.T, nodes []redlatch.Node, opts redlatchcron.Options) *replica {
 	t.Helper()
-	locks, err := redlatch.Open(strings.Join(addresses, ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: 3 * time.Second})
-	must(t, err)
-	t.Cleanup(func() { locks.Close() })
-	r := &replica{cron: cron.New(), locks: locks}
+	r := &replica{cron: cron.New(), locks: locktest.NewClient(t, nodes, redlatch.Options{})}
 	opts.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
 	opts.OnError = func(_ string, _ time.Time, err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.errors = append(r.errors, err)
 	}
-	if r.Jobs, err = redlatchcron.New(r.cron, locks, &opts); err != nil {
-		t.Fatal(err)
-	}
+	var err error
+	r.Jobs, err = redlatchcron.New(r.cron, r.locks, &opts)
+	must(t, err)
 	return r
 }
 
@@ -61,42 +55,32 @@ func (r *replica) now(t *testing.T, id cron.EntryID, err error) {
 	r.cron.Entry(id).WrappedJob.Run()
 }
 
-func servers(t *testing.T, n int) []string { return servertest.Addresses(servertest.Redis(t, n)) }
-
 func TestJobThatFailedRunsOnAReplicaThatWaits(t *testing.T) {
-	t.Parallel()
-	nodes := servers(t, 3)
-	a, b := newReplica(t, nodes, redlatchcron.Options{}), newReplica(t, nodes, redlatchcron.Options{})
-	began, waits, broken := make(chan struct{}), make(chan struct{}), errors.New("no paper")
-	id, err := b.AddJob("report", yearly, cron.FuncJob(func() { close(waits) }))
-	must(t, err)
-	go func() {
-		<-began
-		b.cron.Entry(id).WrappedJob.Run()
-	}()
-	id, err = a.AddFunc("report", yearly, func(ctx context.Context, lease *redlatch.Lease) error {
-		close(began)
-		select {
-		case <-lease.Contended():
-		case <-time.After(patience):
-			t.Error("nobody waits for the lock")
+	synctest.Test(t, func(t *testing.T) {
+		nodes := memory.Nodes(3)
+		a, b := newReplica(t, nodes, redlatchcron.Options{}), newReplica(t, nodes, redlatchcron.Options{})
+		began, ran, broken := make(chan struct{}), make(chan struct{}), errors.New("no paper")
+		id, err := b.AddJob("report", yearly, cron.FuncJob(func() { close(ran) }))
+		must(t, err)
+		go func() {
+			<-began
+			b.cron.Entry(id).WrappedJob.Run()
+		}()
+		id, err = a.AddFunc("report", yearly, func(_ context.Context, lease *redlatch.Lease) error {
+			close(began)
+			<-lease.Contended()
+			return broken
+		})
+		a.now(t, id, err)
+		<-ran
+		if len(a.errors) != 1 || !errors.Is(a.errors[0], broken) || !strings.Contains(a.log.String(), "no paper") {
+			t.Errorf("the errors are %v, and the log is %s", a.errors, a.log.String())
 		}
-		return broken
 	})
-	a.now(t, id, err)
-	select {
-	case <-waits:
-	case <-time.After(patience):
-		t.Error("the other replica does not run the job")
-	}
-	if len(a.errors) != 1 || !errors.Is(a.errors[0], broken) || !strings.Contains(a.log.String(), "no paper") {
-		t.Errorf("the errors are %v, and the log is %s", a.errors, a.log.String())
-	}
 }
 
 func TestJobThatPanickedIsNotDone(t *testing.T) {
-	t.Parallel()
-	nodes := servers(t, 1)
+	nodes := memory.Nodes(1)
 	a, b := newReplica(t, nodes, redlatchcron.Options{}), newReplica(t, nodes, redlatchcron.Options{})
 	schedule, err := cron.ParseStandard(yearly)
 	must(t, err)
@@ -115,13 +99,9 @@ func TestJobThatPanickedIsNotDone(t *testing.T) {
 }
 
 func TestJobIsSkippedAndLoggedIfItsLockCannotBeHad(t *testing.T) {
-	t.Parallel()
-	nodes := servers(t, 1)
+	nodes := memory.Nodes(1)
 	r := newReplica(t, nodes, redlatchcron.Options{Lock: redlatch.LockOptions{Wait: redlatch.NoWait}})
-	other := newReplica(t, nodes, redlatchcron.Options{})
-	lease, err := other.locks.Lock(t.Context(), "report", nil)
-	must(t, err)
-	defer lease.Release(context.Background())
+	locktest.MustLock(t, locktest.NewClient(t, nodes, redlatch.Options{}), "report", redlatch.LockOptions{})
 	id, err := r.AddJob("report", yearly, cron.FuncJob(func() { t.Error("it runs without its lock") }))
 	r.now(t, id, err)
 	if len(r.errors) != 1 || !errors.Is(r.errors[0], redlatch.ErrHeld) {
@@ -133,42 +113,30 @@ func TestJobIsSkippedAndLoggedIfItsLockCannotBeHad(t *testing.T) {
 }
 
 func TestContextEndsTheWaitOfAReplicaThatStops(t *testing.T) {
-	t.Parallel()
-	nodes := servers(t, 1)
-	ctx, cancel := context.WithCancel(context.Background())
-	r := newReplica(t, nodes, redlatchcron.Options{Context: ctx})
-	other := newReplica(t, nodes, redlatchcron.Options{})
-	lease, err := other.locks.Lock(t.Context(), "report", nil)
-	must(t, err)
-	defer lease.Release(context.Background())
-	if _, err := r.AddJob("report", "@every 1s", cron.FuncJob(func() { t.Error("it runs without its lock") })); err != nil {
-		t.Fatal(err)
-	}
-	r.cron.Start()
-	select {
-	case <-lease.Contended():
-	case <-time.After(patience):
-		t.Fatal("nobody waits for the lock")
-	}
-	stopped := r.cron.Stop()
-	if stopped.Err() != nil {
-		t.Error("the scheduler does not wait for the job")
-	}
-	cancel()
-	select {
-	case <-stopped.Done():
-	case <-time.After(patience):
-		t.Error("the job waits although its context has ended")
-	}
-	if !strings.Contains(r.log.String(), "the scheduler stops") {
-		t.Errorf("the log is %q", r.log.String())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		nodes := memory.Nodes(1)
+		ctx, cancel := context.WithCancel(t.Context())
+		r := newReplica(t, nodes, redlatchcron.Options{Context: ctx})
+		lease := locktest.MustLock(t, locktest.NewClient(t, nodes, redlatch.Options{}), "report", redlatch.LockOptions{})
+		_, err := r.AddJob("report", "@every 1s", cron.FuncJob(func() { t.Error("it runs without its lock") }))
+		must(t, err)
+		r.cron.Start()
+		<-lease.Contended()
+		stopped := r.cron.Stop()
+		synctest.Wait()
+		if stopped.Err() != nil {
+			t.Error("the scheduler does not wait for the job")
+		}
+		cancel()
+		<-stopped.Done()
+		if !strings.Contains(r.log.String(), "the scheduler stops") {
+			t.Errorf("the log is %q", r.log.String())
+		}
+	})
 }
 
 func TestBadArgumentsAreNamed(t *testing.T) {
-	t.Parallel()
-	nodes := servers(t, 1)
-	r := newReplica(t, nodes, redlatchcron.Options{})
+	r := newReplica(t, memory.Nodes(1), redlatchcron.Options{})
 	for says, err := range map[string]error{
 		"cron is":  second(redlatchcron.New(nil, r.locks, nil)),
 		"locks":    second(redlatchcron.New(r.cron, nil, nil)),

@@ -1,40 +1,30 @@
-//go:build unix
-
 package redlatchgocron_test
 
 import (
 	"context"
 	"errors"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
-	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/written"
+	"github.com/redlatch/redlatch/store/memory"
 )
-
-// patience is far longer than any step of a test takes.
-const patience = 30 * time.Second
-
-func newClient(t *testing.T, servers []*servertest.Server) *redlatch.Client {
-	t.Helper()
-	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
-	must(t, err)
-	t.Cleanup(func() { locks.Close() })
-	return locks
-}
 
 // day is the occurrence of a test that runs no scheduler.
 func day(string, time.Time) string { return "2026-11-16" }
 
-func newLocker(t *testing.T, servers []*servertest.Server, opts redlatchgocron.Options) *redlatchgocron.Locker {
+func newLocker(t *testing.T, nodes []redlatch.Node, opts redlatchgocron.Options) *redlatchgocron.Locker {
 	t.Helper()
-	l, err := redlatchgocron.NewLocker(newClient(t, servers), &opts)
+	l, err := redlatchgocron.NewLocker(locktest.NewClient(t, nodes, redlatch.Options{}), &opts)
 	must(t, err)
 	return l
 }
@@ -46,21 +36,10 @@ func mustLock(t *testing.T, l *redlatchgocron.Locker, key string) gocron.Lock {
 	return lock
 }
 
-func await[T any](t *testing.T, c <-chan T, what string) (v T) {
-	t.Helper()
-	select {
-	case v = <-c:
-	case <-time.After(patience):
-		t.Fatalf("not within %v: %s", patience, what)
-	}
-	return v
-}
-
 func TestLoserIsRefusedWhileTheJobRunsAndAfterwards(t *testing.T) {
 	t.Parallel()
-	servers := servertest.Redis(t, 3)
-	opts := redlatchgocron.Options{Occurrence: day}
-	a, b := newLocker(t, servers, opts), newLocker(t, servers, opts)
+	nodes, opts := memory.Nodes(3), redlatchgocron.Options{Occurrence: day}
+	a, b := newLocker(t, nodes, opts), newLocker(t, nodes, opts)
 	lock := mustLock(t, a, "report")
 	lease := a.Lease("report")
 	if lease == nil || lease.Token() == 0 {
@@ -90,8 +69,8 @@ func TestLoserIsRefusedWhileTheJobRunsAndAfterwards(t *testing.T) {
 // The context of a scheduler that shuts down has ended when its jobs unlock.
 func TestUnlockReleasesAndNotesThoughItsContextHasEnded(t *testing.T) {
 	t.Parallel()
-	servers := servertest.Redis(t, 1)
-	a, b := newLocker(t, servers, redlatchgocron.Options{Occurrence: day}), newLocker(t, servers, redlatchgocron.Options{Occurrence: day})
+	nodes, opts := memory.Nodes(1), redlatchgocron.Options{Occurrence: day}
+	a, b := newLocker(t, nodes, opts), newLocker(t, nodes, opts)
 	ctx, cancel := context.WithCancel(t.Context())
 	lock, err := a.Lock(ctx, "report")
 	must(t, err)
@@ -105,45 +84,33 @@ func TestUnlockReleasesAndNotesThoughItsContextHasEnded(t *testing.T) {
 	}
 }
 
-func TestLockThatWasLostIsLogged(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 1)
-	var log written.Text
-	l := newLocker(t, servers, redlatchgocron.Options{
-		Lock: redlatch.LockOptions{TTL: 2 * time.Second}, Occurrence: day, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+func TestLossAndSkippedJobsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 1)
+		var log written.Text
+		l := newLocker(t, nodes, redlatchgocron.Options{Occurrence: day, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		lock := mustLock(t, l, "report")
+		links.Drop("report")
+		<-l.Lease("report").Context().Done()
+		locktest.WantErr(t, lock.Unlock(t.Context()), redlatch.ErrLost)
+		mustLock(t, l, "report").Unlock(t.Context()) // it was not noted as run
+		links.Cut()
+		_, err := l.Lock(t.Context(), "another")
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		for _, want := range []string{"job=report.*is lost", "skipped.*job=another"} {
+			if !regexp.MustCompile(want).MatchString(log.String()) {
+				t.Errorf("the log has no %s: %s", want, log.String())
+			}
+		}
 	})
-	lock := mustLock(t, l, "report")
-	servers[0].Do("DEL", "report")
-	await(t, l.Lease("report").Context().Done(), "the job's lease ends")
-	if err := lock.Unlock(t.Context()); !errors.Is(err, redlatch.ErrLost) {
-		t.Errorf("Unlock gives %v, want ErrLost", err)
-	}
-	if !strings.Contains(log.String(), "lost") || !strings.Contains(log.String(), "job=report") {
-		t.Errorf("the log is %q", log.String())
-	}
-	mustLock(t, l, "report").Unlock(t.Context()) // it was not noted as run
-}
-
-func TestJobThatIsSkippedForWantOfServersIsLogged(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 1)
-	var log written.Text
-	l := newLocker(t, servers, redlatchgocron.Options{Occurrence: day, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	servers[0].Kill()
-	if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, redlatch.ErrNoQuorum) {
-		t.Errorf("without servers, Lock gives %v", err)
-	}
-	if !strings.Contains(log.String(), "skipped") || !strings.Contains(log.String(), "job=report") {
-		t.Errorf("the log is %q", log.String())
-	}
 }
 
 // A run by hand is not the run that is scheduled, and takes nothing away from
 // it.
 func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
 	t.Parallel()
-	servers := servertest.Redis(t, 1)
-	l := newLocker(t, servers, redlatchgocron.Options{})
+	nodes := memory.Nodes(1)
+	l := newLocker(t, nodes, redlatchgocron.Options{})
 	s, err := l.NewScheduler(gocron.WithLocation(time.UTC))
 	must(t, err)
 	defer s.Shutdown()
@@ -153,12 +120,12 @@ func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
 	must(t, err)
 	s.Start()
 	must(t, j.RunNow())
-	if lease := await(t, ran, "the job runs"); lease == nil {
+	if lease := <-ran; lease == nil {
 		t.Error("it runs without its lock")
 	}
 	next, err := j.NextRun()
 	must(t, err)
-	client := newClient(t, servers)
+	client := locktest.NewClient(t, nodes, redlatch.Options{})
 	if done, _, err := client.Completed(t.Context(), "report", next.UTC().Format(time.RFC3339Nano)); done || err != nil {
 		t.Errorf("after a run by hand, the run of %v is done: %v, %v", next, done, err)
 	}
@@ -167,9 +134,8 @@ func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
 // Without its scheduler, a locker takes the second for the time, and says so.
 func TestLockerWithoutItsSchedulerWarnsOnce(t *testing.T) {
 	t.Parallel()
-	servers := servertest.Redis(t, 1)
 	var log written.Text
-	l := newLocker(t, servers, redlatchgocron.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	l := newLocker(t, memory.Nodes(1), redlatchgocron.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	mustLock(t, l, "report").Unlock(t.Context())
 	mustLock(t, l, "another").Unlock(t.Context())
 	if n := strings.Count(log.String(), "knows no schedule"); n != 1 {
@@ -186,7 +152,7 @@ func TestLockerWithoutItsSchedulerWarnsOnce(t *testing.T) {
 
 func TestBadArgumentsAreNamed(t *testing.T) {
 	t.Parallel()
-	locks := newClient(t, servertest.Redis(t, 1))
+	locks := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{})
 	second := func(_ any, err error) error { return err }
 	for _, c := range []struct {
 		says string

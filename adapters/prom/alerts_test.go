@@ -35,7 +35,7 @@ func read(t *testing.T, file string) string {
 // shorter makes of our rules those that a test can wait for: times and bounds
 // are shorter, the expressions are the same.
 var shorter = [][2]string{
-	{"[5m]", "[20s]"}, {"[1m]", "[10s]"}, {"for: 30s", "for: 1s"}, {"for: 2m", "for: 1s"}, {"> 60", "> 10"}, {"> 0.8", "> 0.1"},
+	{"[1m]", "[10s]"}, {"for: 30s", "for: 1s"}, {"for: 2m", "for: 1s"}, {"> 60", "> 10"}, {"> 0.8", "> 0.1"},
 }
 
 func shortened(t *testing.T) string {

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/node"
 )
@@ -51,32 +54,29 @@ func (w *web) ask() redlatch.Token {
 
 // agree waits until all copies lead to one leader with a token above the last
 // one, and returns that token and which copy it is.
-func agree(t *testing.T, last redlatch.Token, all []*web) (redlatch.Token, *web) {
+func agree(t *testing.T, last redlatch.Token, all []*web) (token redlatch.Token, leader *web) {
 	t.Helper()
-	for late := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	poll.Within(t, time.Minute, func() error {
 		seen := map[redlatch.Token]int{}
-		var leader *web
+		leader = nil
 		for _, w := range all {
-			seen[w.ask()]++
+			token = w.ask()
+			seen[token]++
 			if servesItself(w) {
 				leader = w
 			}
 		}
-		for token := range seen {
-			if len(seen) == 1 && token > last && leader != nil {
-				return token, leader
-			}
+		if len(seen) != 1 || token <= last || leader == nil {
+			return fmt.Errorf("the copies lead to %v, and not to one token above %d", seen, last)
 		}
-		if time.Now().After(late) {
-			t.Fatalf("the copies lead to %v, and not to one token above %d", seen, last)
-		}
-	}
+		return nil
+	})
+	return token, leader
 }
 
 // servesItself reports whether a copy serves, and does not redirect.
 func servesItself(w *web) bool {
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Get(w.url)
+	resp, err := http.DefaultTransport.RoundTrip(httptest.NewRequest("GET", w.url, nil))
 	if err != nil {
 		return false
 	}
@@ -84,29 +84,21 @@ func servesItself(w *web) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-func without(all []*web, one *web) (rest []*web) {
-	for _, w := range all {
-		if w != one {
-			rest = append(rest, w)
-		}
-	}
-	return rest
-}
-
 func TestEveryCopyLeadsToTheLeaderAndToTheNextOne(t *testing.T) {
 	_, env := processes.Quorum(t, 3)
 	var all []*web
+	without := func(one *web) []*web { return slices.DeleteFunc(all, func(w *web) bool { return w == one }) }
 	for i := range 4 {
 		all = append(all, start(t, fmt.Sprint("copy ", i), env, "2s"))
 	}
 	first, leader := agree(t, 0, all)
 
 	leader.Kill()
-	all = without(all, leader)
+	all = without(leader)
 	second, leader := agree(t, first, all)
 
 	leader.Signal(syscall.SIGTERM)
 	leader.Ends(0)
-	all = without(all, leader)
+	all = without(leader)
 	agree(t, second, all)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,9 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
@@ -24,30 +26,27 @@ type park struct {
 	t       *testing.T
 	devices []*httptest.Server
 
-	mu      sync.Mutex
-	busy    map[int]string // the film that each device works on
-	most    int            // how many were busy at a time
-	done    []string
-	stopped bool
-	blocked chan struct{} // nothing is done before it is closed
+	blocked context.Context // nothing is done before it ends
+	open    func()          // ends it
+
+	mu   sync.Mutex
+	busy map[int]string // the film that each device works on
+	most int            // how many were busy at a time
+	done []string
 }
 
 func newPark(t *testing.T, count int) *park {
-	p := &park{t: t, busy: map[int]string{}, blocked: make(chan struct{})}
+	p := &park{t: t, busy: map[int]string{}}
+	p.blocked, p.open = context.WithCancel(t.Context())
 	for i := range count {
 		gate, err := fence.NewGate(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		check, err := fence.Middleware(gate, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := httptest.NewServer(check(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.work(i, r) })))
+		check.Must(t, err)
+		checked, err := fence.Middleware(gate, nil)
+		check.Must(t, err)
+		server := httptest.NewServer(checked(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.work(i, r) })))
 		t.Cleanup(server.Close)
 		p.devices = append(p.devices, server)
 	}
-	t.Cleanup(p.open)
 	return p
 }
 
@@ -63,7 +62,7 @@ func (p *park) work(device int, r *http.Request) {
 	p.mu.Unlock()
 	ended := true
 	select {
-	case <-p.blocked:
+	case <-p.blocked.Done():
 		ended = false
 	case <-r.Context().Done():
 	}
@@ -76,35 +75,16 @@ func (p *park) work(device int, r *http.Request) {
 	p.done = append(p.done, film)
 }
 
-// open lets the devices finish their work.
-func (p *park) open() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.stopped {
-		p.stopped = true
-		close(p.blocked)
-	}
-}
-
-// working returns the films that are worked on.
-func (p *park) working() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Collect(maps.Values(p.busy))
-}
-
 // await waits until the films that are worked on are as they should be.
-func (p *park) await(what string, right func(films []string) bool) []string {
+func (p *park) await(what string, right func(films []string) bool) (films []string) {
 	p.t.Helper()
-	for late := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		films := p.working()
-		switch {
-		case right(films):
-			return films
-		case time.Now().After(late):
-			p.t.Fatalf("never %s; last %q", what, films)
-		}
-	}
+	poll.Until(p.t, what, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		films = slices.Collect(maps.Values(p.busy))
+		return right(films)
+	})
+	return films
 }
 
 func (p *park) start(name string, env []string) *processes.Process {

@@ -8,16 +8,25 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
+	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // A Side runs work under a lock of its kind.
 type Side func(ctx context.Context, work func(context.Context) error) error
 
-// Run has two callers of every side contend until each has had so many turns, or
-// patience is over. It returns an error if two were inside at once, or if a caller
-// did not get its turns. One that is refused asks again.
-func Run(ctx context.Context, sides map[string]Side, turns int, patience time.Duration) error {
+// Run has two callers of every side contend until each has had ten turns. It fails
+// if two were inside at once, or if a caller does not get its turns.
+func Run(t testing.TB, sides map[string]Side) {
+	t.Helper()
+	check.Must(t, run(t.Context(), sides, 10, time.Minute))
+}
+
+// run has callers contend until each has had so many turns, or patience is over. One
+// that is refused asks again.
+func run(ctx context.Context, sides map[string]Side, turns int, patience time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -1,4 +1,4 @@
-package contend_test
+package contend
 
 import (
 	"context"
@@ -6,11 +6,9 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/redlatch/redlatch/examples/migrate/contend"
 )
 
-func under(mu *sync.Mutex) contend.Side {
+func under(mu *sync.Mutex) Side {
 	return func(ctx context.Context, work func(context.Context) error) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -18,22 +16,16 @@ func under(mu *sync.Mutex) contend.Side {
 	}
 }
 
-func TestTwoInsideAreSeen(t *testing.T) {
+func TestTwoInsideAndASideWithoutTurnsAreSeen(t *testing.T) {
 	var one, other sync.Mutex
-	if err := contend.Run(t.Context(), map[string]contend.Side{"a": under(&one), "b": under(&one)}, 5, time.Minute); err != nil {
-		t.Errorf("with one lock: %v", err)
-	}
-	err := contend.Run(t.Context(), map[string]contend.Side{"a": under(&one), "b": under(&other)}, 50, time.Minute)
+	Run(t, map[string]Side{"a": under(&one), "b": under(&one)})
+	err := run(t.Context(), map[string]Side{"a": under(&one), "b": under(&other)}, 50, time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "two were inside") {
 		t.Errorf("with two locks: %v", err)
 	}
-}
-
-func TestSideThatGetsNoTurnIsSeen(t *testing.T) {
-	var one, other sync.Mutex
 	other.Lock()
 	time.AfterFunc(time.Second, other.Unlock)
-	err := contend.Run(t.Context(), map[string]contend.Side{"a": under(&one), "b": under(&other)}, 1, 50*time.Millisecond)
+	err = run(t.Context(), map[string]Side{"a": under(&one), "b": under(&other)}, 1, 50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "b had 0 of 1 turns") {
 		t.Errorf("a side without turns: %v", err)
 	}

@@ -53,14 +53,8 @@ func TestWithBothHeldEitherMayBeLeftOut(t *testing.T) {
 	after := func(ctx context.Context, w work) error {
 		return lockAfter(ctx, locks, func(ctx context.Context, _ redlatch.Token) error { return w(ctx) })
 	}
-	for _, sides := range []map[string]contend.Side{
-		{"etcd": before, "both": nested},
-		{"both": nested, "redlatch": after},
-	} {
-		if err := contend.Run(t.Context(), sides, 10, time.Minute); err != nil {
-			t.Error(err)
-		}
-	}
+	contend.Run(t, map[string]contend.Side{"etcd": before, "both": nested})
+	contend.Run(t, map[string]contend.Side{"both": nested, "redlatch": after})
 }
 
 // TestTokensGrowFromEtcdToRedlatch is why a resource that has seen revisions
@@ -69,12 +63,10 @@ func TestTokensGrowFromEtcdToRedlatch(t *testing.T) {
 	t.Parallel()
 	client, locks := start(t), newLocks(t)
 	var revision int64
-	if err := lockBefore(t.Context(), client, func(_ context.Context, token int64) error {
+	check.Must(t, lockBefore(t.Context(), client, func(_ context.Context, token int64) error {
 		revision = token
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	err := lockAfter(t.Context(), locks, func(_ context.Context, token redlatch.Token) error {
 		// A thousand writes a second for ten thousand years.
 		const ever = 1000 * 86400 * 365 * 10000
@@ -94,12 +86,8 @@ func TestOneLeadsAtATime(t *testing.T) {
 	defer session.Close()
 	led := 0
 	for range 2 {
-		if err := leadBefore(t.Context(), session, func(context.Context, int64) error { led++; return nil }); err != nil {
-			t.Error(err)
-		}
-		if err := leadAfter(t.Context(), locks, func(context.Context, redlatch.Token) error { led++; return nil }); err != nil {
-			t.Error(err)
-		}
+		check.Must(t, leadBefore(t.Context(), session, func(context.Context, int64) error { led++; return nil }))
+		check.Must(t, leadAfter(t.Context(), locks, func(context.Context, redlatch.Token) error { led++; return nil }))
 	}
 	if led != 4 {
 		t.Errorf("led %d times of 4", led)

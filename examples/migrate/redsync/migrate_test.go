@@ -16,15 +16,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
-// connect starts three servers that are trusted, and returns both clients on
-// them.
-func connect(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
-	t.Helper()
-	rs, locks := open(t)
-	check.Must(t, fresh.Declare(t.Context(), locks))
-	return rs, locks
-}
-
+// open starts three servers, and returns both clients on them.
 func open(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
 	t.Helper()
 	s := servertest.Redis(t, 3)
@@ -37,61 +29,26 @@ func open(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
 
 func TestRedsyncAndRedlatchNeverHoldTogether(t *testing.T) {
 	t.Parallel()
-	rs, locks := connect(t)
-	err := contend.Run(t.Context(), map[string]contend.Side{
-		"redsync": func(ctx context.Context, work func(context.Context) error) error { return lockBefore(ctx, rs, work) },
-		"redlatch": func(ctx context.Context, work func(context.Context) error) error {
-			return lockAfter(ctx, locks, work)
-		},
-	}, 10, time.Minute)
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-func TestEachTellsThatTheOtherHolds(t *testing.T) {
-	t.Parallel()
-	rs, locks := connect(t)
-	err := lockBefore(t.Context(), rs, func(ctx context.Context) error {
+	rs, locks := open(t)
+	check.Must(t, fresh.Declare(t.Context(), locks))
+	contend.Run(t, map[string]contend.Side{
+		"redsync":  func(ctx context.Context, work func(context.Context) error) error { return lockBefore(ctx, rs, work) },
+		"redlatch": func(ctx context.Context, work func(context.Context) error) error { return lockAfter(ctx, locks, work) },
+	})
+	// Each tells that the other holds.
+	check.Must(t, lockBefore(t.Context(), rs, func(ctx context.Context) error {
 		if busy, err := tryAfter(ctx, locks); !busy || err != nil {
 			t.Errorf("redlatch sees redsync's lock: %t, %v", busy, err)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	err = lockAfter(t.Context(), locks, func(ctx context.Context) error {
+	}))
+	check.Must(t, lockAfter(t.Context(), locks, func(ctx context.Context) error {
 		if busy, err := tryBefore(ctx, rs.NewMutex("orders/42")); !busy || err != nil {
 			t.Errorf("redsync sees redlatch's lock: %t, %v", busy, err)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-func TestLockIsFreedFromElsewhere(t *testing.T) {
-	t.Parallel()
-	rs, locks := connect(t)
-	mutex := rs.NewMutex("orders/42")
-	check.Must(t, mutex.LockContext(t.Context()))
-	check.Must(t, elsewhereBefore(t.Context(), rs, mutex))
-	lease, err := locks.TryLock(t.Context(), "orders/42", nil)
-	check.Must(t, err)
-	if err := elsewhereAfter(t.Context(), locks, lease); err != nil {
-		t.Error(err)
-	}
-	if busy, err := tryBefore(t.Context(), mutex); busy || err != nil {
-		t.Errorf("after Release: held %t, %v", busy, err)
-	}
-}
-
-// TestLossIsTold takes the lock away.
-func TestLossIsTold(t *testing.T) {
-	t.Parallel()
-	rs, _ := connect(t)
+	}))
+	// Locks are freed from elsewhere, and the loss is told.
 	mutex := rs.NewMutex("orders/42", redsync.WithExpiry(2*time.Second))
 	check.Must(t, mutex.LockContext(t.Context()))
 	check.Must(t, elsewhereBefore(t.Context(), rs, mutex))
@@ -101,6 +58,12 @@ func TestLossIsTold(t *testing.T) {
 	})
 	if err == nil || err.Error() != "the lock is lost" {
 		t.Errorf("keepBefore returns %v", err)
+	}
+	lease, err := locks.TryLock(t.Context(), "orders/42", nil)
+	check.Must(t, err)
+	check.Must(t, elsewhereAfter(t.Context(), locks, lease))
+	if busy, err := tryBefore(t.Context(), mutex); busy || err != nil {
+		t.Errorf("after Release: held %t, %v", busy, err)
 	}
 }
 

@@ -26,13 +26,6 @@ func old(locker rueidislock.Locker) contend.Side {
 	}
 }
 
-func run(t *testing.T, sides map[string]contend.Side) {
-	t.Helper()
-	if err := contend.Run(t.Context(), sides, 10, time.Minute); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestWithOneKeyAndThePrefixBothExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	address := servertest.Redis(t, 1)[0].Addr()
@@ -42,7 +35,7 @@ func TestWithOneKeyAndThePrefixBothExcludeEachOther(t *testing.T) {
 	locks, err := connectAfter(address)
 	check.Must(t, err)
 	defer locks.Close()
-	run(t, map[string]contend.Side{
+	contend.Run(t, map[string]contend.Side{
 		"rueidislock": old(locker),
 		"redlatch":    func(ctx context.Context, w work) error { return lockAfter(ctx, locks, w) },
 	})
@@ -68,8 +61,8 @@ func TestWithBothHeldEitherMayBeLeftOut(t *testing.T) {
 		defer cancel()
 		return both(ctx, locker, locks, w)
 	}
-	run(t, map[string]contend.Side{"rueidislock": old(locker), "both": nested})
-	run(t, map[string]contend.Side{
+	contend.Run(t, map[string]contend.Side{"rueidislock": old(locker), "both": nested})
+	contend.Run(t, map[string]contend.Side{
 		"both":     nested,
 		"redlatch": func(ctx context.Context, w work) error { return lockAfter(ctx, locks, w) },
 	})

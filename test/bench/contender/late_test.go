@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -76,14 +77,13 @@ func lease(n redlatch.Node, err error) (redlatch.Token, func() bool, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	l, err := c.Lock(context.Background(), "job", nil)
-	for tries := 1; err != nil && tries < 20; tries++ { // the machine is busy
-		l, err = c.Lock(context.Background(), "job", nil)
+	for range 20 { // the machine is busy
+		var l *redlatch.Lease
+		if l, err = c.Lock(context.Background(), "job", nil); err == nil {
+			return l.Token(), func() bool { return l.Err() == nil }, nil
+		}
 	}
-	if err != nil {
-		return 0, nil, err
-	}
-	return l.Token(), func() bool { return l.Err() == nil }, nil
+	return 0, nil, err
 }
 
 // report is what a holder does: it looks, works, and writes with its token, until it
@@ -124,32 +124,29 @@ func hold(key, address string) error {
 // holder is a process that has had the lock.
 type holder struct {
 	*process.Process
-	t *testing.T
+	running *os.Process // for signals
+	t       *testing.T
 }
 
-func startHolder(t *testing.T, key, address string) (h holder, signal func(syscall.Signal)) {
+func startHolder(t *testing.T, key, address string) holder {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), "HOLDER="+key, "HOLDER_ADDRESS="+address)
 	p, err := process.Start(cmd, "", &report{})
 	check.Must(t, err)
 	t.Cleanup(p.Stop)
-	return holder{p, t}, func(s syscall.Signal) { check.Must(t, cmd.Process.Signal(s)) }
+	return holder{p, cmd.Process, t}
 }
 
 // next returns the next report after a moment that says one of these.
 func (h holder) next(after int64, dids ...string) (r report) {
 	h.t.Helper()
-	for {
+	for !slices.Contains(dids, r.Did) || r.At <= after {
 		if err := h.Decode(&r); err != nil {
 			h.t.Fatal(h.Explain(err))
 		}
-		for _, did := range dids {
-			if r.Did == did && r.At > after {
-				return r
-			}
-		}
 	}
+	return r
 }
 
 func TestLateWriteOfAProcessThatWasStopped(t *testing.T) {
@@ -164,14 +161,12 @@ func TestLateWriteOfAProcessThatWasStopped(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
 			address := addresses[find(t, key).Server]
-			for try := 1; ; try++ {
+			for range 10 {
 				if late(t, key, address) {
 					return
 				}
-				if try == 10 {
-					t.Fatal("the process was never stopped between its look and its write")
-				}
 			}
+			t.Fatal("the process was never stopped between its look and its write")
 		})
 	}
 }
@@ -179,22 +174,19 @@ func TestLateWriteOfAProcessThatWasStopped(t *testing.T) {
 // late stages the history once. It returns false if the first process was not stopped
 // between its look and its write, or if the second has lost the lock meanwhile.
 func late(t *testing.T, key, address string) bool {
-	first, signal := startHolder(t, key, address)
+	first := startHolder(t, key, address)
 	if first.next(0, "looked", "lost").Did == "lost" {
 		return false
 	}
-	signal(syscall.SIGSTOP)
-	second, end := startHolder(t, key, address)
-	defer end(syscall.SIGKILL)
+	check.Must(t, first.running.Signal(syscall.SIGSTOP))
+	second := startHolder(t, key, address)
+	defer second.running.Signal(syscall.SIGKILL)
 	highest := second.next(0, "wrote") // it does once, in any case
 	thawed := clock.Now()
-	signal(syscall.SIGCONT)
+	check.Must(t, first.running.Signal(syscall.SIGCONT))
 	write := first.next(highest.At, "wrote", "lost")
-	if write.Did == "lost" {
-		return false
-	}
-	if second.next(write.At, "looked", "lost").Did == "lost" {
-		return false // it must have the lock all the time
+	if write.Did == "lost" || second.next(write.At, "looked", "lost").Did == "lost" {
+		return false // the second must have the lock all the time
 	}
 	lost := first.next(0, "lost")
 	accepted := write.Token == 0 || write.Token > highest.Token

@@ -50,8 +50,6 @@ func single[N redlatch.Node, O any](open func(url string, options *O) (N, error)
 
 func plain() redlatch.Options { return redlatch.Options{TTL: TTL} }
 
-func guarded() redlatch.Options { return redlatch.Options{TTL: TTL, Guard: redlatch.GuardOn} }
-
 func newRedlatch(nodes dial, options redlatch.Options, addresses []string) (*redlatch.Client, error) {
 	list, err := nodes(addresses)
 	if err != nil {
@@ -91,7 +89,7 @@ func Prepare(ctx context.Context, kind server.Kind, addresses []string, guard bo
 		server.EtcdKind: overEtcd, server.ZooKeeper: overZooKeeper}[kind]
 	options := plain()
 	if guard {
-		options = guarded()
+		options.Guard = redlatch.GuardOn
 	}
 	if kind == server.RedisKind && !guard && len(addresses) < 2 {
 		return nil

@@ -28,32 +28,8 @@ func find(t *testing.T, key string) *contender.Contender {
 	return list[0]
 }
 
-func TestScriptsAreOneCommandEachWhateverTheyRun(t *testing.T) {
-	t.Parallel()
-	g := startRedis(t, 1)
-	c, err := resp.Dial("tcp", g.Addresses()[0])
-	check.Must(t, err)
-	defer c.Close()
-	before, err := g.Sample()
-	check.Must(t, err)
-	const calls = 37
-	for range calls {
-		if _, err := c.Do("EVAL", "redis.call('SET', KEYS[1], 1) redis.call('GET', KEYS[1]) return redis.call('DEL', KEYS[1])", "1", "a"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	after, err := g.Sample()
-	check.Must(t, err)
-	d := after.Sub(before)
-	if got := find(t, "redlatch").Sent(d.Commands); got != calls {
-		t.Fatalf("counted %d sent commands of %v; want %d", got, d.Commands, calls)
-	}
-	// What makes the counting by names necessary: the server counts both.
-	if d.Commands["set"] != calls || d.Commands["eval"] != calls {
-		t.Fatalf("the server counted %v", d.Commands)
-	}
-}
-
+// TestSentCommandsAreThoseThatMonitorShowsFromClients also shows that a script is one
+// command: MONITOR tells what scripts run from what clients send.
 func TestSentCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
 	for _, s := range contender.All {
 		if s.Server != server.RedisKind || s.Fixed > 1 {

@@ -95,27 +95,6 @@ func TestKeptLocksAreMeasured(t *testing.T) {
 	}
 }
 
-func TestALockThatWasLostFailsItsCell(t *testing.T) {
-	t.Parallel()
-	c := cell(t, "redlatch", 1, Situation{Work: Keep, Count: 100})
-	c.Contender = &contender.Contender{Key: "loses", Server: server.RedisKind, Live: 30 * time.Millisecond, Open: func(context.Context, []string) (*contender.Locker, error) {
-		return &contender.Locker{
-			Lock: func(_ context.Context, name string) (contender.Release, error) {
-				return func(context.Context) error {
-					if name == "orders/00000042" {
-						return errors.New("lost")
-					}
-					return nil
-				}, nil
-			},
-			Close: func() {},
-		}, nil
-	}}
-	if x := Run(t.Context(), []Cell{c}, func(string) {})[0]; !strings.Contains(x.Failed, "lost") {
-		t.Fatalf("%+v", x)
-	}
-}
-
 // TestWritesOfAClusterAreCounted has pairs, which are two writes each. Sessions and
 // timers are few beside them.
 func TestWritesOfAClusterAreCounted(t *testing.T) {
@@ -131,14 +110,26 @@ func TestWritesOfAClusterAreCounted(t *testing.T) {
 
 func TestACellThatCannotBeMeasuredSaysSo(t *testing.T) {
 	t.Parallel()
-	missing := cell(t, "redlatch", 1, contended)
+	missing, lost := cell(t, "redlatch", 1, contended), cell(t, "redlatch", 1, Situation{Work: Keep, Count: 100})
 	missing.Contender = &contender.Contender{Key: "nobody", Title: "nobody", Server: server.RedisKind, Open: missing.Open}
-	for _, c := range []Cell{cell(t, "etcd", 5, Situation{}), missing} {
-		results := Run(t.Context(), []Cell{c}, func(string) {})
-		if len(results) != 1 || results[0].Failed == "" {
-			t.Errorf("%s: %+v", c.CellID(), results)
+	lost.Contender = &contender.Contender{Key: "loses", Server: server.RedisKind, Live: 30 * time.Millisecond, Open: loses}
+	for want, c := range map[string]Cell{"3 members": cell(t, "etcd", 5, Situation{}), `no contender "nobody"`: missing, "releasing the locks: lost": lost} {
+		if x := Run(t.Context(), []Cell{c}, func(string) {})[0]; !strings.Contains(x.Failed, want) {
+			t.Errorf("%s: %q, want %q", c.CellID(), x.Failed, want)
 		}
 	}
+}
+
+// loses opens a contender that loses one of its locks.
+func loses(context.Context, []string) (*contender.Locker, error) {
+	return &contender.Locker{Close: func() {}, Lock: func(_ context.Context, name string) (contender.Release, error) {
+		return func(context.Context) error {
+			if name == "orders/00000042" {
+				return errors.New("lost")
+			}
+			return nil
+		}, nil
+	}}, nil
 }
 
 func TestLinksAreBetweenContendersAndServers(t *testing.T) {

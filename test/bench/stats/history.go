@@ -50,28 +50,25 @@ func (h History) Between(from, to int64) History {
 	return h
 }
 
-// times returns a time of each of some requests.
-func times(requests []Request, of func(Request) int64, which func(Request) bool) []time.Duration {
-	var list []time.Duration
-	for _, r := range requests {
-		if which(r) {
-			list = append(list, time.Duration(of(r)))
-		}
-	}
-	return list
-}
-
 // Waits returns how long requests took. One that was not served counts with its
 // wait until the time was over. If it were left out, a lock that starves its
 // waiters would look better.
-func (h History) Waits() []time.Duration {
-	return times(h.Requests, func(r Request) int64 { return r.Acquired - r.Called }, func(Request) bool { return true })
+func (h History) Waits() (times []time.Duration) {
+	for _, r := range h.Requests {
+		times = append(times, time.Duration(r.Acquired-r.Called))
+	}
+	return times
 }
 
 // Pairs returns how long the lock and the release took together, without the time
 // in between.
-func (h History) Pairs() []time.Duration {
-	return times(h.Requests, func(r Request) int64 { return r.Freed - r.Released + r.Acquired - r.Called }, func(r Request) bool { return r.Freed > 0 })
+func (h History) Pairs() (times []time.Duration) {
+	for _, r := range h.Requests {
+		if r.Freed > 0 {
+			times = append(times, time.Duration(r.Freed-r.Released+r.Acquired-r.Called))
+		}
+	}
+	return times
 }
 
 // HandOvers returns, for each acquisition by a contender since whose own last

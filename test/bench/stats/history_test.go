@@ -29,27 +29,17 @@ func TestOverlappingHoldsAreFound(t *testing.T) {
 	}
 }
 
-func TestHandOversAreToAnotherContender(t *testing.T) {
-	h := History{Contenders: 2, Requests: []Request{hold(0, 0, 10, 20), hold(0, 20, 22, 30), hold(1, 0, 37, 40)}}
-	if got := h.HandOvers(); len(got) != 1 || got[0] != 7 {
-		t.Fatalf("got %v; want one, of 7", got)
-	}
-	if h.Acquisitions() != 3 {
-		t.Fatalf("got %d acquisitions; want 3", h.Acquisitions())
-	}
-}
-
 func TestAHandOverIsPrecededByAnother(t *testing.T) {
-	h := History{Requests: []Request{
+	h := History{Contenders: 3, Requests: []Request{
 		hold(0, 0, 0, 10),   // the first
 		hold(1, 0, 2, 30),   // another, beside it
 		hold(0, 10, 11, 20), // again, and nobody came between
 		hold(0, 20, 21, 30), // and again
-		hold(2, 0, 31, 40),  // another
+		hold(2, 0, 31, 40),  // another, after 1
 		hold(0, 30, 41, 50), // it came after that
 	}}
-	if n := len(h.HandOvers()); n != 3 {
-		t.Fatalf("got %d; want 3 of 6", n)
+	if got := h.HandOvers(); len(got) != 3 || got[1] != 1 || h.Acquisitions() != 6 {
+		t.Fatalf("got %v of %d; want 3 of 6", got, h.Acquisitions())
 	}
 }
 
