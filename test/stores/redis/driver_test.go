@@ -178,7 +178,7 @@ func TestServerErrorsSayWhatToDo(t *testing.T) {
 		} {
 			t.Run(c.code, func(t *testing.T) {
 				s := servertest.Redis(t, 1, c.settings...)[0]
-				client := newClient(t, nodes(strings.Replace(s.URL(), "redis://", "redis://"+c.user, 1)), redlatch.Options{NodeTimeout: 2 * time.Second})
+				client := newClient(t, nodes(strings.Replace(s.URL(), "redis://", "redis://"+c.user, 1)), redlatch.Options{NodeTimeout: 8 * time.Second})
 				if c.code == "MISCONF" { // extensions fail too, which is no loss
 					l := mustLock(t, client, "held", redlatch.LockOptions{NoKeepAlive: true})
 					defer func() {
@@ -273,7 +273,7 @@ func TestTLSPasswordAndDatabase(t *testing.T) {
 		}
 		l.Release(context.Background())
 		// A certificate that no authority signed is rejected.
-		c = newClient(t, nodes("rediss://locker:p%40ss%2Fword@127.0.0.1:"+tlsPort), redlatch.Options{})
+		c = newClient(t, nodes("rediss://locker:p%40ss%2Fword@127.0.0.1:"+tlsPort), redlatch.Options{NodeTimeout: 5 * time.Second})
 		_, err = c.TryLock(context.Background(), "job", nil)
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		wantText(t, err, "certificate")
