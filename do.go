@@ -78,7 +78,7 @@ func (l *Lease) run(ctx context.Context, opts *LockOptions, fn func(ctx context.
 // releaseLater sends the release, waits for its result in the background, and
 // logs it if it is not as it should be.
 func (l *Lease) releaseLater(ctx context.Context) {
-	sent := l.claim.Release((*holding)(l))
+	sent := l.claim.Release(ctx, (*holding)(l), false)
 	l.c.cluster.Go(func() {
 		switch err := l.freed(ctx, sent); {
 		case errors.Is(err, ErrLost):

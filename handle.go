@@ -156,7 +156,7 @@ func (c *Client) Release(ctx context.Context, text string) error {
 	share.Slot = uint8(h.Slot)
 	terms := runner.Terms{Config: protocol.Config{Share: share, TTL: opts.TTL, Keep: opts.Keep, KeepAlive: true}}
 	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, terms, r)
-	if cl.Release(r) {
+	if cl.Release(ctx, r, true) {
 		cl.AwaitRelease(ctx)
 	}
 	cl.Lock()

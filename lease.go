@@ -372,7 +372,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // free sends the release and returns its result.
 func (l *Lease) free(ctx context.Context) error {
 	l.claim.AwaitPass(ctx, (*holding)(l))
-	return l.freed(ctx, l.claim.Release((*holding)(l)))
+	return l.freed(ctx, l.claim.Release(ctx, (*holding)(l), true))
 }
 
 // freed waits for a release, if it was sent, and returns its result.

@@ -67,6 +67,12 @@ where ps does not show it: these are used for each address without a password.
   redis://locker:secret@redis-1.example.com
   redis://:secret@redis-1.example.com
 
+On Linux a caller that is alone on a plain connection to the only server reads its
+own reply, which is faster. caller_reads=off leaves all replies to the goroutine of
+the connection.
+
+  redis://redis-1.example.com?caller_reads=off
+
 With TLS: rediss, with an s. tls_ca is a file with the certificates to trust, if not
 the system's; tls_cert and tls_key are the client's certificate; tls_server_name is
 the name in the server's certificate, if it is not the host. All are in PEM form.

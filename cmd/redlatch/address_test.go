@@ -51,7 +51,7 @@ func TestAddressesOfTheHelpTextAreUnderstood(t *testing.T) {
 	if seen < 12 {
 		t.Errorf("the text has %d addresses", seen)
 	}
-	for _, parameter := range []string{"tls_ca", "tls_cert", "tls_key", "tls_server_name", "sentinel_user", "sentinel_password"} {
+	for _, parameter := range []string{"tls_ca", "tls_cert", "tls_key", "tls_server_name", "sentinel_user", "sentinel_password", "caller_reads"} {
 		if !strings.Contains(nodesHelp, parameter+"=") {
 			t.Errorf("the text shows no %s", parameter)
 		}

@@ -145,13 +145,18 @@ func (a *Attempt) Run(ctx context.Context) {
 	}
 	p := a.c.newParker()
 	a.changed = p.signal // nothing signals before the first event
-	a.claim.handle(a.first, ours)
+	a.claim.handleAndRead(a.first, ctx, p)
 	ended, closing := ctx.Done(), a.c.background.closing
 	for {
 		a.mu.Lock()
 		p.drain() // it is for what is looked at now
 		reports, done, cl, at := a.reports, a.done, a.claim, a.claim.core.Timer()
 		a.armed = at
+		if p.loan != nil {
+			a.mu.Unlock()
+			p.read(ctx, a.c, at)
+			continue
+		}
 		a.reports = nil
 		if done && len(reports) == 0 {
 			a.changed = nil

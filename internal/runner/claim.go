@@ -109,6 +109,8 @@ type step struct {
 	// The request that an answer is for, nil for other events; and the answer.
 	request *protocol.Effect
 	result  node.Result
+
+	reads *parker // the caller reads the answers itself, if it can; else nil
 }
 
 var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
@@ -118,6 +120,16 @@ func (cl *Claim) handle(kind protocol.EventKind, where goroutine) {
 	s := steps.Get().(*step)
 	s.event.Kind = kind
 	cl.step(s, where)
+}
+
+// handleAndRead is handle for a caller that waits for the answers next, by p.read.
+func (cl *Claim) handleAndRead(kind protocol.EventKind, ctx context.Context, p *parker) {
+	s := steps.Get().(*step)
+	s.event.Kind = kind
+	if ctx.Err() == nil {
+		s.reads = p
+	}
+	cl.step(s, ours)
 }
 
 // step handles the event of a step, executes its effects, and returns the step
@@ -150,6 +162,9 @@ func (cl *Claim) step(s *step, where goroutine) {
 	cl.mu.Unlock()
 	cl.tell(tell, where)
 	if sends {
+		if s.reads != nil {
+			s.reads.borrow(cl.c)
+		}
 		cl.send(a, out, where)
 		cl.sending.Add(-1)
 	}
@@ -168,7 +183,7 @@ func (cl *Claim) step(s *step, where goroutine) {
 
 // reuse returns the step to the pool.
 func (s *step) reuse() {
-	s.event, s.by, s.request, s.result = protocol.Event{}, nil, nil, node.Result{}
+	s.event, s.by, s.request, s.result, s.reads = protocol.Event{}, nil, nil, node.Result{}, nil
 	steps.Put(s)
 }
 
@@ -310,8 +325,8 @@ func (cl *Claim) Handle(by Owner, kind protocol.EventKind) {
 
 // Release sends the release. It returns false if the claim was over before, if
 // another caller releases it, or if it was passed on, before or instead.
-// Otherwise AwaitRelease must follow.
-func (cl *Claim) Release(by Owner) bool {
+// Otherwise AwaitRelease must follow: with waits at once, and with the same context.
+func (cl *Claim) Release(ctx context.Context, by Owner, waits bool) bool {
 	if cl.PassOn(by) {
 		return false
 	}
@@ -320,9 +335,14 @@ func (cl *Claim) Release(by Owner) bool {
 		cl.mu.Unlock()
 		return false
 	}
-	cl.freed = cl.c.newParker() // from now on it is not passed on
+	p := cl.c.newParker()
+	cl.freed = p // from now on it is not passed on
 	cl.mu.Unlock()
-	cl.handle(protocol.Release, ours)
+	if waits {
+		cl.handleAndRead(protocol.Release, ctx, p)
+	} else {
+		cl.handle(protocol.Release, ours)
+	}
 	return true
 }
 
@@ -332,6 +352,7 @@ func (cl *Claim) AwaitRelease(ctx context.Context) {
 	p := cl.freed
 	timer := cl.core.Timer()
 	cl.mu.Unlock()
+	p.read(ctx, cl.c, timer)
 	if at, waits := timer.Get(); len(p.signal) > 0 || waits && cl.awaitFreed(ctx, p, at) {
 		cl.c.reuse(p)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lend"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
@@ -58,6 +59,7 @@ type Cluster struct {
 	queues     queues
 	background *background
 	parkers    sync.Pool
+	lender     lend.Lender   // the only node, if callers may read its answers; else nil
 	starts     protocol.Set  // nodes that need no goroutine: answers may be handled on theirs
 	closed     chan struct{} // closed when Close is done
 	closeErr   error         // the result of Close; set before that
@@ -97,6 +99,11 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 			c.starts |= protocol.Of(i)
 		}
 		c.members = append(c.members, m)
+	}
+	if c.starts != 0 && len(nodes) == 1 {
+		if c.lender, _ = nodes[0].(lend.Lender); c.lender != nil {
+			c.lender.WillLend()
+		}
 	}
 	if err := c.guard.init(c); err != nil {
 		return nil, err

@@ -1,12 +1,19 @@
 package runner
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/lend"
+	"github.com/redlatch/redlatch/internal/protocol"
+)
 
 // parker is what a caller waits on: a signal and a timer. A client uses its
 // parkers again.
 type parker struct {
 	signal chan struct{} // has room for one
 	timer  *time.Timer
+	loan   lend.Loan // the connection that the caller reads; nil if others do
 }
 
 func (c *Cluster) newParker() *parker {
@@ -31,4 +38,31 @@ func (p *parker) drain() {
 	case <-p.signal:
 	default:
 	}
+}
+
+// borrow has the caller read the answers of the only node, if nobody else needs
+// them. When the request is sent, read must follow at once: others may wait for
+// what is read, so nothing that may block comes between.
+func (p *parker) borrow(c *Cluster) {
+	if c.lender != nil && c.members[0].identified.Load() {
+		p.loan = c.lender.Lend()
+	}
+}
+
+// read reads the answers, if the caller borrowed the connection, until the caller is
+// signalled. That takes about a millisecond at most: then others read, and the
+// caller waits for them. at is when its timer fires.
+func (p *parker) read(ctx context.Context, c *Cluster, at protocol.When) {
+	if p.loan == nil {
+		return
+	}
+	limit := time.Second
+	if at, ok := at.Get(); ok {
+		limit = at - c.clock.Uptime()
+	}
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end))
+	}
+	p.loan.Read(p.signal, limit)
+	p.loan = nil
 }

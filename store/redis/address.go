@@ -3,6 +3,7 @@ package redis
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -36,7 +37,8 @@ const (
 // With rediss in place of redis the connection is encrypted. Parameters after
 // a question mark: tls_ca, tls_cert and tls_key name PEM files;
 // tls_server_name is the name to expect; sentinel_user and sentinel_password
-// log in at the sentinels.
+// log in at the sentinels; caller_reads=off has package direct read replies on a
+// goroutine of its own.
 type Address struct {
 	Kind     Kind
 	Hosts    []string // host:port
@@ -48,6 +50,10 @@ type Address struct {
 
 	SentinelUsername string
 	SentinelPassword string
+
+	// NoCallerReads has package direct read replies on a goroutine of its own, also
+	// for a caller that is alone.
+	NoCallerReads bool
 
 	secure bool
 }
@@ -207,6 +213,11 @@ func (a *Address) parameters(q url.Values) error {
 			a.SentinelUsername = value
 		case "sentinel_password":
 			a.SentinelPassword = value
+		case "caller_reads":
+			if value != "on" && value != "off" {
+				return errors.New("one whose caller_reads is on or off")
+			}
+			a.NoCallerReads = value == "off"
 		case "tls_server_name":
 			a.TLS.ServerName = value
 		case "tls_ca":

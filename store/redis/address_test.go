@@ -17,6 +17,8 @@ func TestAddressesAreRead(t *testing.T) {
 		"redis://[::1]":                   {Kind: Single, Hosts: []string{"[::1]:6379"}},
 		"redis://u:p%40%2Fss@a":           {Kind: Single, Hosts: []string{"a:6379"}, Username: "u", Password: "p@/ss"},
 		"redis://:pw@a/":                  {Kind: Single, Hosts: []string{"a:6379"}, Password: "pw"},
+		"redis://a?caller_reads=off":      {Kind: Single, Hosts: []string{"a:6379"}, NoCallerReads: true},
+		"redis://a?caller_reads=on":       {Kind: Single, Hosts: []string{"a:6379"}},
 		"redis+cluster://a:7000+b:7001+c": {Kind: Cluster, Hosts: []string{"a:7000", "b:7001", "c:6379"}},
 		"redis+sentinel://u:p@a+b:1/main/2?sentinel_user=s&sentinel_password=t": {Kind: Sentinel, Hosts: []string{"a:26379", "b:1"},
 			Master: "main", Database: 2, Username: "u", Password: "p", SentinelUsername: "s", SentinelPassword: "t"},
@@ -41,7 +43,7 @@ func TestBadAddressesAreRefusedWithoutTheirSecrets(t *testing.T) {
 		"", "a:6379", "http://a", "redis:", "redis://", "redis://:6379", "redis://a:0", "redis://a:65536", "redis://a:b",
 		"redis://a/x", "redis://a/-1", "redis://a/1/2", "redis://a+b", "redis+sentinel://a", "redis+cluster://a/1", "redis+other://a",
 		"redis://u:secret@", "redis://u:secret@a:b", "redis://u:sec/ret@a:b", "redis://u:%zzsecret@a", "redis://u:secret@a?x=secret", "u:secret@a",
-		"redis://a?tls_ca=x", "rediss://a?tls_ca=/does/not/exist", "rediss://a?tls_cert=/does/not/exist", "redis://a b",
+		"redis://a?tls_ca=x", "redis://a?caller_reads=", "redis://a?caller_reads=no", "rediss://a?tls_ca=/does/not/exist", "rediss://a?tls_cert=/does/not/exist", "redis://a b",
 	} {
 		_, err := ParseAddress(text)
 		var bad *node.ConfigError

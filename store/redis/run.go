@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lend"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -118,6 +119,21 @@ func init() {
 
 // Starts reports whether the driver needs no goroutine for a request in flight.
 func (n *Node) Starts() bool { return n.starter != nil }
+
+// WillLend says that callers will read replies themselves.
+func (n *Node) WillLend() {
+	if n.lender != nil {
+		n.lender.WillLend()
+	}
+}
+
+// Lend makes the caller the one that reads the replies; nil if others do.
+func (n *Node) Lend() lend.Loan {
+	if n.lender == nil {
+		return nil
+	}
+	return n.lender.Lend()
+}
 
 // Start executes a request like Do, and returns before it is answered.
 func (n *Node) Start(req node.Request, limit time.Duration, done func(node.Reply, error)) {

@@ -16,25 +16,29 @@ import (
 	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
 
-// conn is one connection. A goroutine of its own reads the replies and passes them
-// on, so nothing that it calls may block.
+// conn is one connection. A goroutine of its own, or a caller that is alone, reads
+// the replies and passes them on, so nothing that it calls may block.
 type conn struct {
 	driver *driver
 	gone   atomic.Bool   // it is broken
 	wake   chan struct{} // for the goroutine that writes
-	parts  [16]string    // memory for a reply
-	input  *resp.Reader  // is used by the goroutine that reads
+	parts  [16]string    // memory for a reply, of the one that reads
 
 	connecting context.Context // ends when the connection is broken
 	stop       context.CancelFunc
 
 	mu      sync.Mutex
-	socket  net.Conn // nil while it is being connected
-	broken  error    // why it is of no use any more
-	pending queue    // the requests without a reply, in the order in which they are sent
-	unsent  int      // how many of the last of them are to be written
-	spare   []byte   // memory for what is written
-	writing bool     // somebody writes, and goes on while something is to be written
+	socket  net.Conn     // nil while it is being connected
+	quiet   quietSocket  // the same, if callers may read; else nil
+	input   *resp.Reader // is used by the one that reads
+	reader  reader
+	calm    int    // how many replies the connection's goroutine reads at least before it rests
+	hungUp  bool   // the other end did, while a caller read
+	broken  error  // why it is of no use any more
+	pending queue  // the requests without a reply, in the order in which they are sent
+	unsent  int    // how many of the last of them are to be written
+	spare   []byte // memory for what is written
+	writing bool   // somebody writes, and goes on while something is to be written
 	batches batches
 	heard   uint64 // how many replies have arrived
 	late    int    // how many in a row came too late, of requests sent one after the other
@@ -66,6 +70,9 @@ func (c *conn) start(r request) bool {
 	r.heard = c.heard
 	c.pending.push(r)
 	c.arm(r.deadline)
+	if c.reader == nobody {
+		c.resume()
+	}
 	if c.socket != nil {
 		c.unsent++
 		c.flush()
@@ -167,24 +174,16 @@ func (c *conn) run() {
 		return
 	}
 	c.socket, c.version, c.input = socket, version, conn.Reader()
+	if c.quiet = c.silence(socket); c.quiet != nil {
+		c.socket, c.input, c.calm = c.quiet, resp.NewReader(c.quiet), calmAfter
+	}
 	c.pending.drop(c.pending.len())
 	c.unsent = c.pending.len()
 	c.flush()
 	c.mu.Unlock()
 	go c.writer()
-	for c.receive() {
+	for c.turn() && c.receive() {
 	}
-}
-
-// receive reads one reply, and passes it on. It returns false if the connection is
-// broken.
-func (c *conn) receive() bool {
-	reply, err := c.input.Read()
-	if _, refused := err.(resp.ServerError); err != nil && !refused {
-		c.fail(err)
-		return false
-	}
-	return c.arrived(reply, err)
 }
 
 // arrived passes on a reply or a message. It returns false if the connection is

@@ -7,6 +7,11 @@
 // flight needs no goroutine, and notifications arrive on the same connection. That
 // takes RESP3, which servers have from Redis 6 on.
 //
+// Replies are read by a goroutine of the connection. On Linux, over plain TCP, the
+// caller of a client with one node reads its own reply, as long as it is alone on
+// the connection: that saves two switches between goroutines. The parameter
+// caller_reads=off of an address switches it off.
+//
 // Addresses are redis:// and rediss://. For Sentinel and Cluster use package
 // rueidis or goredis.
 package direct
@@ -51,6 +56,7 @@ func open(a *redis.Address) (redis.Driver, error) {
 type driver struct {
 	address *redis.Address
 	conn    atomic.Pointer[conn] // the last one that was made
+	lends   atomic.Bool          // callers will read
 
 	mu     sync.Mutex
 	closed bool

@@ -96,6 +96,7 @@ func driverOf(t testing.TB, address string) *driver {
 	a, err := redis.ParseAddress(address)
 	must(t, err)
 	d := &driver{address: a}
+	d.WillLend()
 	t.Cleanup(func() { d.Close() })
 	return d
 }

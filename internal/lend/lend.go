@@ -1,0 +1,25 @@
+// Package lend lets a caller read the reply that it waits for, on its own
+// goroutine, instead of being woken by the goroutine that reads for all.
+package lend
+
+import "time"
+
+// Lender is implemented by a node, and by its driver, whose replies a caller may
+// read.
+type Lender interface {
+	// WillLend says that callers will read. Only connections that are made after
+	// it can be lent.
+	WillLend()
+	// Lend makes the caller the one that reads all replies of a connection. It
+	// returns nil if others need them. The caller must send its request and call
+	// Read, soon: nobody else reads before Read returns.
+	Lend() Loan
+}
+
+// Loan is a connection that a caller reads.
+type Loan interface {
+	// Read reads until done has something, or nothing is to be read, but no longer
+	// than limit, and for about a millisecond at most. What has not arrived by then
+	// is read as if nobody had borrowed the connection.
+	Read(done <-chan struct{}, limit time.Duration)
+}
