@@ -8,6 +8,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -39,9 +40,7 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 		},
 		"one lock that is held": func(t *testing.T, client func() *redlatch.Client) func() {
 			l, err := client().Lock(t.Context(), "held", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			time.Sleep(40 * time.Second)
 			return func() {
 				time.Sleep(2 * stageTTL)
@@ -79,9 +78,7 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 func once(t *testing.T, c *redlatch.Client) {
 	t.Helper()
 	l, err := c.Lock(t.Context(), "job", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	l.Release(t.Context()) // a server may have forgotten it in between
 }
 
@@ -92,9 +89,7 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 		s := newStage(t)
 		c := s.near()
 		l, err := c.Lock(t.Context(), "held", &redlatch.LockOptions{NoKeepAlive: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		time.Sleep(time.Second)
 		s.servers[0].change(func(state *nodestate.Server) { state.Marker = nodestate.Marker{} })
 		s.down[2].Store(true)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -57,9 +58,7 @@ func (s *stage) client(trips ...time.Duration) *redlatch.Client {
 		nodes[i] = near{server, trips[i], s.down[i]}
 	}
 	c, err := redlatch.New(nodes, &s.opts)
-	if err != nil {
-		s.Fatal(err)
-	}
+	check.Must(s, err)
 	s.Cleanup(func() { c.Close() })
 	return c
 }
@@ -158,8 +157,6 @@ func TestLeaseIsRepairedThoughOthersRaisedTheFence(t *testing.T) {
 func (s *stage) lock(c *redlatch.Client, opts redlatch.LockOptions) *redlatch.Lease {
 	s.Helper()
 	l, err := c.Lock(s.Context(), "doc", &opts)
-	if err != nil {
-		s.Fatal(err)
-	}
+	check.Must(s, err)
 	return l
 }
