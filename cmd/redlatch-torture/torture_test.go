@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -72,16 +73,11 @@ func TestTortureRefusesBadInput(t *testing.T) {
 func TestTortureListsItsFaults(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := command(t, "--list")
-	if code != 0 || stderr != "" {
-		t.Errorf("exit %d, %s", code, stderr)
+	lists := func(f chaos.Family) bool {
+		return strings.Contains(stdout, fmt.Sprintf("%-14s %s  %s\n", f.Name, f.Group(), f.About))
 	}
-	for _, f := range chaos.Families() {
-		if !strings.Contains(stdout, f.Name) || !strings.Contains(stdout, f.About) {
-			t.Errorf("%s is not listed", f.Name)
-		}
-	}
-	if !strings.Contains(stdout, "evict          beyond") || !strings.Contains(stdout, "kill           within") {
-		t.Errorf("it does not say which are beyond the assumptions:\n%s", stdout)
+	if code != 0 || stderr != "" || slices.ContainsFunc(chaos.Families(), func(f chaos.Family) bool { return !lists(f) }) {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
 }
 
@@ -113,11 +109,9 @@ func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := both(t, bare(t, []string{"redis-server"}, "--for", "1s", "-n", "3", "--clients", "2", "--faults", "clock-jump,clock-drift,reset"))
 	if code != 0 || strings.Count(stderr, "\n") != 2 ||
-		!strings.Contains(stderr, "not run: clock-jump: there is no C compiler") || !strings.Contains(stderr, "not run: clock-drift: there is no C compiler") {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
-	if !strings.Contains(stdout, "not run: clock-drift") || !strings.Contains(stdout, "not run: clock-jump") || !strings.Contains(stdout, "out of 1\n") {
-		t.Errorf("the verdict is silent about it: %s", stdout)
+		!strings.Contains(stderr, "not run: clock-jump: there is no C compiler") || !strings.Contains(stderr, "not run: clock-drift: there is no C compiler") ||
+		!strings.Contains(stdout, "not run: clock-drift") || !strings.Contains(stdout, "not run: clock-jump") || !strings.Contains(stdout, "out of 1\n") {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = both(t, bare(t, []string{"redis-server"}, "--for", "1s", "--faults", "clock-drift"))
 	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "none of the faults is possible here: clock-drift: there is no C compiler") {

@@ -43,9 +43,8 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 		os.RemoveAll(dir)
 	})
 	if family.clock {
-		if c.shim, err = clockshim.Build(dir); err != nil {
-			t.Fatal(err)
-		}
+		c.shim, err = clockshim.Build(dir)
+		check.Must(t, err)
 	}
 	check.Must(t, c.start([]ServerKind{kind}, 1))
 	if !slices.Contains(ensembles, kind) { // their stores are not here

@@ -3,11 +3,8 @@
 package chaos
 
 import (
-	"bytes"
 	"encoding/base64"
-	"io"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -123,14 +120,9 @@ func (b *bench) compacts(e *ensemble) {
 func (b *bench) expires() {
 	answers := func() (n int) {
 		for _, link := range b.n.linksOf(0) {
-			c, err := net.Dial("tcp", link.Addr())
-			check.Must(b, err)
-			c.SetDeadline(time.Now().Add(2 * time.Second))
-			io.WriteString(c, "srvr")
-			if text, _ := io.ReadAll(c); bytes.Contains(text, []byte("Mode: ")) {
+			if text, _ := servertest.AskZooKeeper(link.Addr(), "srvr", 2*time.Second); strings.Contains(text, "Mode: ") {
 				n++
 			}
-			c.Close()
 		}
 		return n
 	}

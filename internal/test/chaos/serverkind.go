@@ -58,14 +58,14 @@ var serverIDs atomic.Int64
 // database returns a server of a kind, with connections for many clients; nil for
 // Redis.
 func (k ServerKind) database() *servertest.Database {
+	binlog := []string{"--max-connections=600", "--log-bin=log-bin", "--log-slave-updates", fmt.Sprint("--server-id=", serverIDs.Add(1))}
 	switch k {
 	case Postgres:
 		return servertest.NewPostgreSQL("-c", "max_connections=600")
 	case MariaDB:
-		return servertest.NewMariaDB("--max-connections=600", "--log-bin=log-bin", "--log-slave-updates", fmt.Sprint("--server-id=", serverIDs.Add(1)))
+		return servertest.NewMariaDB(binlog...)
 	case MySQL:
-		return servertest.NewMySQL("--max-connections=600", "--log-bin=log-bin", "--log-slave-updates", fmt.Sprint("--server-id=", serverIDs.Add(1)),
-			"--gtid-mode=ON", "--enforce-gtid-consistency=ON")
+		return servertest.NewMySQL(append(binlog, "--gtid-mode=ON", "--enforce-gtid-consistency=ON")...)
 	}
 	return nil
 }

@@ -38,9 +38,8 @@ func off(t *testing.T, s *redisproc.Server) time.Duration {
 	text, err := s.Ask("TIME")
 	check.Must(t, err)
 	var seconds, micros int64
-	if _, err := fmt.Sscan(strings.ReplaceAll(text, "\n", " "), &seconds, &micros); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscan(strings.ReplaceAll(text, "\n", " "), &seconds, &micros)
+	check.Must(t, err)
 	return time.Unix(seconds, micros*1000).Sub(before)
 }
 

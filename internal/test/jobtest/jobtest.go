@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 )
 
@@ -93,9 +94,8 @@ func startGroup(t *testing.T, nodes int, o Options, start Starter) *group {
 			r.Late = 0
 		}
 		var err error
-		if r.stop, err = start(r); err != nil {
-			t.Fatal(err)
-		}
+		r.stop, err = start(r)
+		check.Must(t, err)
 		g.replicas = append(g.replicas, r)
 	}
 	return g

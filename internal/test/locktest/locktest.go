@@ -314,9 +314,8 @@ func WantErr(t testing.TB, err error, targets ...error) {
 // Release frees the name on one node, for any holder.
 func Release(t *testing.T, l *Link, name string) {
 	t.Helper()
-	if _, err := l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: name, Value: l.Holder(t, name)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: name, Value: l.Holder(t, name)})
+	check.Must(t, err)
 }
 
 // Waiters returns how many wait for the name on the node.

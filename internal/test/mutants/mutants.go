@@ -92,25 +92,18 @@ func read(t testing.TB, root, file string) string {
 	return string(source)
 }
 
-// Build is Compile, if mutants are asked for, as by make mutants. Otherwise it only
+// Build has the go tool build a package with the edits in the code, and returns
+// the binary that has each of them, by name. Command is "build" or "test -c",
+// with any flags. Edits of the same place are in different binaries, and so are
+// those that are always on. Unless mutants are asked for, as by make mutants, it only
 // checks that each edit has its place, and returns no binary.
 func Build(t testing.TB, edits []Edit, folder, command string) (binaries map[string]string) {
 	t.Helper()
+	Fits(t, edits...)
 	if os.Getenv("REDLATCH_MUTANTS") == "" && os.Getenv("REDLATCH_MUTANT") == "" {
-		Fits(t, edits...)
 		t.Logf("%d edits have their places; make mutants builds them", len(edits))
 		return nil
 	}
-	return Compile(t, edits, folder, command)
-}
-
-// Compile has the go tool build a package with the edits in the code, and returns
-// the binary that has each of them, by name. Command is "build" or "test -c",
-// with any flags. Edits of the same place are in different binaries, and so are
-// those that are always on.
-func Compile(t testing.TB, edits []Edit, folder, command string) (binaries map[string]string) {
-	t.Helper()
-	Fits(t, edits...)
 	root := Root(t)
 	binaries = map[string]string{}
 	for len(edits) > 0 {

@@ -135,9 +135,8 @@ func Start(t testing.TB, name string, env []string, args ...string) *Process {
 	p.cmd.Env = append(append(os.Environ(), variable+"=1", "GORACE=atexit_sleep_ms=0"), env...)
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Args[0] = filepath.Base(name)
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	p.in, err = p.cmd.StdinPipe()
+	check.Must(t, err)
 	out, w, err := os.Pipe()
 	check.Must(t, err)
 	p.cmd.Stdout, p.cmd.Stderr = w, w

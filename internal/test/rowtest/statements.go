@@ -25,9 +25,8 @@ func (h Harness) blocked(t *testing.T, settings Settings, op node.Op, limit time
 	tx, err := db.Begin()
 	check.Must(t, err)
 	defer tx.Rollback()
-	if _, err := tx.Exec(h.LockRow, []byte("job")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = tx.Exec(h.LockRow, []byte("job"))
+	check.Must(t, err)
 	answer := make(chan error, 1)
 	go func() { answer <- within(t, n, request(op, "first"), limit) }()
 	// MariaDB shows what was so when it was last asked, if that was just now.

@@ -35,6 +35,12 @@ func (s *Database) setUpMariaDB(flags []string) error {
 	if err := s.fill(data, install, "--auth-root-authentication-method=normal", "--skip-name-resolve"); err != nil {
 		return err
 	}
+	s.runs(daemon, data, flags)
+	return nil
+}
+
+// runs has the server be run by a daemon of MariaDB or MySQL.
+func (s *Database) runs(daemon, data string, flags []string) {
 	s.run = func() []string {
 		return append([]string{daemon, "--no-defaults", "--datadir=" + data,
 			"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(s.port), "--socket=" + filepath.Join(s.dir, "socket"),
@@ -43,7 +49,6 @@ func (s *Database) setUpMariaDB(flags []string) error {
 			// is in the system's cache, and outlives a killed server.
 			"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"}, flags...)
 	}
-	return nil
 }
 
 // installing guards empty.

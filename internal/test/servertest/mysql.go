@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 )
 
 // NewMySQL returns a MySQL server, with flags of its own.
@@ -43,12 +42,6 @@ func (s *Database) setUpMySQL(flags []string) error {
 	if err := os.WriteFile(users, []byte("SET sql_log_bin = 0;\nCREATE USER IF NOT EXISTS root@'%';\nGRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;\nCREATE DATABASE IF NOT EXISTS test;\n"), 0o644); err != nil {
 		return err
 	}
-	s.run = func() []string {
-		return append([]string{daemon, "--no-defaults", "--datadir=" + data, "--init-file=" + users,
-			"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(s.port), "--socket=" + filepath.Join(s.dir, "socket"), "--mysqlx=0",
-			"--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, "--skip-name-resolve", "--skip-ssl",
-			"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M",
-			"--skip-log-bin"}, flags...)
-	}
+	s.runs(daemon, data, append([]string{"--init-file=" + users, "--mysqlx=0", "--skip-ssl", "--skip-log-bin"}, flags...))
 	return nil
 }

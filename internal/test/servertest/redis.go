@@ -50,9 +50,8 @@ func newServer(t testing.TB, proc *redisproc.Server) *Server {
 	proc.Program = cmp.Or(proc.Program, Need(t))
 	var err error
 	// Not the test's own folder: its name is long, and a socket's path bounded.
-	if proc.Dir, err = os.MkdirTemp("", "redis"); err != nil {
-		t.Fatal(err)
-	}
+	proc.Dir, err = os.MkdirTemp("", "redis")
+	check.Must(t, err)
 	t.Cleanup(func() {
 		proc.Kill()
 		os.RemoveAll(proc.Dir)

@@ -8,6 +8,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -38,10 +39,7 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 			return func() { once(t, client()) }
 		},
 		"one lock that is held": func(t *testing.T, client func() *redlatch.Client) func() {
-			l, err := client().Lock(t.Context(), "held", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := locktest.MustLock(t, client(), "held", redlatch.LockOptions{})
 			time.Sleep(40 * time.Second)
 			return func() {
 				time.Sleep(2 * stageTTL)
@@ -75,14 +73,10 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 	}
 }
 
-// once takes a lock and releases it.
+// once takes a lock and releases it. A server may have forgotten it in between.
 func once(t *testing.T, c *redlatch.Client) {
 	t.Helper()
-	l, err := c.Lock(t.Context(), "job", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Release(t.Context()) // a server may have forgotten it in between
+	locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
 }
 
 // TestReleaseDoesNotShowThatANodeIsBack has a node lose only its marker, while
@@ -91,10 +85,7 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.near()
-		l, err := c.Lock(t.Context(), "held", &redlatch.LockOptions{NoKeepAlive: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := locktest.MustLock(t, c, "held", redlatch.LockOptions{NoKeepAlive: true})
 		time.Sleep(time.Second)
 		s.servers[0].change(func(state *nodestate.Server) { state.Marker = nodestate.Marker{} })
 		s.down[2].Store(true)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -56,12 +57,7 @@ func (s *stage) client(trips ...time.Duration) *redlatch.Client {
 	for i, server := range s.servers {
 		nodes[i] = near{server, trips[i], s.down[i]}
 	}
-	c, err := redlatch.New(nodes, &s.opts)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { c.Close() })
-	return c
+	return locktest.NewClient(s, nodes, s.opts)
 }
 
 // near returns a client that is near to all servers.
@@ -87,7 +83,7 @@ func (s *stage) refused(writer *redlatch.Client) {
 func TestLeaseIsRepairedThoughOthersRaisedTheFence(t *testing.T) {
 	stories := map[string]func(s *stage, opts redlatch.LockOptions) *redlatch.Lease{
 		"a writer was refused after a server lost its data": func(s *stage, opts redlatch.LockOptions) *redlatch.Lease {
-			l := s.lock(s.near(), opts)
+			l := locktest.MustLock(s, s.near(), "doc", opts)
 			s.down[0].Store(true)
 			s.servers[0].restartEmpty()
 			time.Sleep(time.Second)
@@ -102,7 +98,7 @@ func TestLeaseIsRepairedThoughOthersRaisedTheFence(t *testing.T) {
 			return l
 		},
 		"a rolling restart, and a writer that tries now and then": func(s *stage, opts redlatch.LockOptions) *redlatch.Lease {
-			l := s.lock(s.near(), opts)
+			l := locktest.MustLock(s, s.near(), "doc", opts)
 			writer := s.near()
 			for _, server := range s.servers {
 				server.restartEmpty()
@@ -121,13 +117,13 @@ func TestLeaseIsRepairedThoughOthersRaisedTheFence(t *testing.T) {
 			ctx, cancel := context.WithCancel(s.Context())
 			s.Cleanup(cancel)
 			go writer.Lock(ctx, "doc", nil)
-			l := s.lock(first, opts)
+			l := locktest.MustLock(s, first, "doc", opts)
 			s.quarantine()
 			s.servers[0].restartEmpty()
 			return l
 		},
 		"a server was cut off for longer than the TTL": func(s *stage, opts redlatch.LockOptions) *redlatch.Lease {
-			l := s.lock(s.near(), opts)
+			l := locktest.MustLock(s, s.near(), "doc", opts)
 			time.Sleep(time.Second) // the last server has the lock, too
 			s.down[2].Store(true)
 			time.Sleep(2 * stageTTL)
@@ -153,13 +149,4 @@ func TestLeaseIsRepairedThoughOthersRaisedTheFence(t *testing.T) {
 			})
 		}
 	}
-}
-
-func (s *stage) lock(c *redlatch.Client, opts redlatch.LockOptions) *redlatch.Lease {
-	s.Helper()
-	l, err := c.Lock(s.Context(), "doc", &opts)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return l
 }

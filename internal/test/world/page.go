@@ -129,56 +129,43 @@ func (p *Page) act(c Command, d time.Duration) bool {
 
 // State is what the page shows.
 type State struct {
-	Fresh    bool
-	Now      float64
-	TTL      float64
-	GuardOff bool
-	Stories  []*Story `json:",omitempty"` // in the first state of a world
-	Story    *Chapter
-	Clients  []ClientState
-	Servers  []ServerState
-	Resource ResourceState
-	Flights  []FlightState
-	Hits     []Hit
-	Lines    []Line
-	Two      bool
-	Twice    int
-	Sent     int
-	Beyond   []string
-	Broken   []string
+	Fresh, GuardOff, Two bool
+	Now, TTL             float64
+	Stories              []*Story `json:",omitempty"` // in the first state of a world
+	Story                *Chapter
+	Clients              []ClientState
+	Servers              []ServerState
+	Resource             ResourceState
+	Flights              []FlightState
+	Hits                 []Hit
+	Lines                []Line
+	Twice, Sent          int
+	Beyond, Broken       []string
 }
 
 // Chapter is how far a story is.
 type Chapter struct {
-	Name, Title, About string
-	At, Steps          int
-	Running            bool
-	Say, Then          string
-	Wrong              string
+	Name, Title, About, Say, Then, Wrong string
+	At, Steps                            int
+	Running                              bool
 }
 
 // ClientState is a client.
 type ClientState struct {
-	Name, State            string
-	Paused, Holds, Believe bool
-	Wants                  bool
-	Token                  string
-	Left                   float64
-	Skew                   float64
-	Cut                    []bool
+	Name, State, Token            string
+	Paused, Holds, Believe, Wants bool
+	Left, Skew                    float64
+	Cut                           []bool
 }
 
 // ServerState is a server. Quarantine is -1 if there is none, and 0 until it is
 // marked.
 type ServerState struct {
-	Number     int
-	Down       bool
-	Skew       float64
-	Quarantine float64
-	Holder     string
-	Token      string
-	Left       float64
-	Queue      []string
+	Number                 int
+	Down                   bool
+	Skew, Quarantine, Left float64
+	Holder, Token          string
+	Queue                  []string
 }
 
 // ResourceState is the resource.

@@ -2,6 +2,7 @@ package world
 
 import (
 	"encoding/json"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"slices"
 	"strings"
 	"testing"
@@ -11,13 +12,9 @@ import (
 func send(t *testing.T, p *Page, c Command) State {
 	t.Helper()
 	in, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	var s State
-	if err := json.Unmarshal([]byte(p.Do(string(in))), &s); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, json.Unmarshal([]byte(p.Do(string(in))), &s))
 	return s
 }
 
