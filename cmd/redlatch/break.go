@@ -33,9 +33,7 @@ the holders and asks. A client that acquires the lock after that keeps it.
 
 The former holder is not stopped: stop it first if you can. It goes on until it next
 asks the nodes, within a third of its TTL, or until a resource that checks tokens
-refuses its own: the next holder's token is above it.
-
-` + exitStatus("break"),
+refuses its own: the next holder's token is above it.`,
 		Example: `  redlatch break --yes nightly`,
 		Args:    nameArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +53,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 		state, err := admin.New(client).Show(ctx, name)
 		switch {
 		case ctx.Err() != nil:
-			return unchanged(ctx)
+			return signalled(ctx, errUnchanged)
 		case err != nil:
 			return err
 		case len(state.Holders) == 0:
@@ -70,7 +68,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 			return err
 		}
 		if ctx.Err() != nil {
-			return unchanged(ctx)
+			return signalled(ctx, errUnchanged)
 		}
 		report, err := admin.New(client).Break(ctx, name, &admin.BreakOptions{Seen: state.Seen(), Foreign: f.foreign})
 		if report != nil {

@@ -50,9 +50,7 @@ func TestBreakLeavesAloneWhoWasNotShown(t *testing.T) {
 		for _, s := range servers {
 			s.Do("DEL", "job")
 		}
-		if code, _, stderr := command(t, "lock", "-n", "--label", "later", "--nodes", nodes, "job"); code != 0 {
-			t.Errorf("lock: exit %d, %s", code, stderr)
-		}
+		on(nodes).run(t, 0, "lock -n --label later job")
 	}})
 	if err == nil || outcomeOf(err).code != exitHeld || !strings.Contains(err.Error(), "/later") {
 		t.Errorf("break of what changed hands: %v, %s", err, out)

@@ -37,15 +37,7 @@ func confirm(ctx context.Context, in io.Reader, question string) error {
 		}
 	case <-ctx.Done():
 		fmt.Fprintln(os.Stderr)
-		return unchanged(ctx)
+		return signalled(ctx, errUnchanged)
 	}
-	return &outcome{code: exitSignal + 2, event: "declined", err: errors.New("nothing was changed")}
-}
-
-// unchanged is the outcome of a verb that a signal ended before it changed
-// anything.
-func unchanged(ctx context.Context) error {
-	end := outcomeOf(context.Cause(ctx))
-	end.err = errors.New("nothing was changed")
-	return end
+	return &outcome{code: exitSignal + 2, event: "declined", err: errUnchanged}
 }

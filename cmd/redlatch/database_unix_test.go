@@ -34,7 +34,7 @@ func TestRunsOnDatabasesTakeTurns(t *testing.T) {
 			release := hold(t, dir, buildCommand(t), "run", "-q", "--nodes", nodes)
 			waiter, said := start(t, "run", "-q", "--nodes", nodes, "job", "--", "test", "-e", over)
 			poll.Until(t, "the waiter in the list", func() bool {
-				_, stdout, _ := command(t, "ls", "--json", "--nodes", nodes)
+				stdout := on(nodes).run(t, 0, "ls --json").stdout
 				return strings.Contains(stdout, `"name":"job","state":"held"`) && strings.Contains(stdout, `"waiting":1,"nodes"`)
 			})
 			must(t, os.WriteFile(over, nil, 0o600))
@@ -47,10 +47,8 @@ func TestRunsOnDatabasesTakeTurns(t *testing.T) {
 			if name == "etcd" || name == "zookeeper" || name == "redis" {
 				want = 0
 			}
-			code, stdout, stderr := command(t, "doctor", "--nodes", nodes)
-			if code != want || strings.Count(stdout, "danger   ") != strings.Count(stdout, "danger   durability") || !strings.Contains(stdout, "suggested: --ttl") {
-				t.Errorf("doctor: exit %d, %s%s", code, stdout, stderr)
-			}
+			doctor := on(nodes).run(t, want, "doctor").out("suggested: --ttl")
+			doctor.times(strings.Count(doctor.stdout, "danger   durability"), "danger   ")
 		})
 	}
 }
@@ -60,13 +58,8 @@ func TestRefusalWithDatabasesAsksForAddresses(t *testing.T) {
 	t.Parallel()
 	one := servertest.PostgreSQL(t) + "&table=refused"
 	three := one + "," + strings.Join(servertest.Addresses(servertest.Redis(t, 2)), ",")
-	if code, _, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", three); code != 0 {
-		t.Fatalf("init: exit %d, %s", code, stderr)
-	}
-	code, _, stderr := command(t, "run", "-n", "--nodes", one, "job", "--", "true")
-	if code != exitUsage || !strings.Contains(stderr, "run redlatch init --nodes NEW --former OLD with the addresses") {
-		t.Errorf("run with another membership: exit %d, %s", code, stderr)
-	}
+	on(three).run(t, 0, "init --assume-fresh --yes")
+	on(one).run(t, exitUsage, "run -n job -- true").err("run redlatch init --nodes NEW --former OLD with the addresses")
 }
 
 func TestSchemaIsWhatTheNodeCreates(t *testing.T) {
@@ -79,7 +72,7 @@ func TestSchemaIsWhatTheNodeCreates(t *testing.T) {
 }
 
 func TestAddressesOfDatabasesAreChecked(t *testing.T) {
-	for address, want := range map[string]string{
+	for address, want := range map[on]string{
 		"postgres://u:secret@h:port/d":      "postgres",
 		"postgres://u@h/d?poll=maybe":       "poll",
 		"postgres://u@h/d?table=a%20b":      "Table",
@@ -88,9 +81,6 @@ func TestAddressesOfDatabasesAreChecked(t *testing.T) {
 		"mysql://u:secret@h/d?tls=maybe":    "tls",
 		"mysql://u:secret@/d":               "host",
 	} {
-		code, _, stderr := command(t, "run", "--nodes", address, "job", "--", "true")
-		if code != exitUsage || !strings.Contains(stderr, want) || strings.Contains(stderr, "secret") {
-			t.Errorf("%s: exit %d, %s", address, code, stderr)
-		}
+		address.run(t, exitUsage, "run job -- true").err(want).never("secret")
 	}
 }

@@ -25,9 +25,7 @@ func newDemo(say *reporter) *cobra.Command {
 		Long: `Show what a lock with tokens protects from, in half a minute, with nothing
 installed: clients that contend, one that is paused for longer than its lock lives,
 and servers that die. Servers and clients are processes of this program. One is
-stopped with SIGSTOP and others are killed. Each line is a result.
-
-` + exitStatus("demo"),
+stopped with SIGSTOP and others are killed. Each line is a result.`,
 		Example: `  redlatch demo
   redlatch demo --no-fence`,
 		Args: noArgs("try redlatch demo --help"),

@@ -39,9 +39,7 @@ func newDev(say *reporter) *cobra.Command {
 		Long: `Start several redis-server (or valkey-server) processes on loopback, mark them as
 new, and print the line to export. Ctrl-C ends them and removes their folder. With
 CMD, run that with REDLATCH_NODES set, and end the servers with it. They keep
-nothing, and are for trying things out.
-
-` + exitStatus("dev"),
+nothing, and are for trying things out.`,
 		Example: `  redlatch dev -n 3 -- redlatch doctor`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch dash := cmd.ArgsLenAtDash(); {

@@ -60,9 +60,7 @@ func TestDevServersEndWithDev(t *testing.T) {
 				t.Fatalf("dev has %q, %v", nodes, pids)
 			}
 			// They are in service at once.
-			if code, _, stderr := command(t, "run", "-n", "--nodes", strings.Join(nodes, ","), "job", "--", "true"); code != 0 {
-				t.Errorf("run: exit %d, %s", code, stderr)
-			}
+			on(strings.Join(nodes, ",")).run(t, 0, "run -n job -- true")
 			cmd.Process.Signal(s)
 			code := exitCode(t, cmd.Wait())
 			processes.Gone(t, pids)
@@ -111,9 +109,7 @@ func TestDevRunsACommandBesideItsServers(t *testing.T) {
 	if code != 42 || stdout != "" || stderr != "" || len(nodes) != 3 {
 		t.Errorf("exit %d, %q, %s%s", code, nodes, stdout, stderr)
 	}
-	if code, _, _ := command(t, "run", "-n", "--nodes", nodes[0], "job", "--", "true"); code != exitNoQuorum {
-		t.Errorf("after the end a server answers: exit %d", code)
-	}
+	on(nodes[0]).run(t, exitNoQuorum, "run -n job -- true") // it has ended
 	t.Setenv("REDLATCH_NODES", "sqlite:"+file)
 	t.Setenv("REDLATCH_MEMBERSHIP", "another")
 	if code, _, stderr := command(t, "dev", "-n", "1", "--", "redlatch", "run", "-n", "job", "--", "true"); code != 0 {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
@@ -27,10 +26,11 @@ const exitEndangered = 1
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	nodeFlags
-	readyFlags
 	name    string
 	samples int
 	all     bool
+	ready   bool
+	within  time.Duration
 }
 
 func newDoctor(say *reporter) *cobra.Command {
@@ -43,9 +43,7 @@ trips, and suggest a TTL and a node timeout. doctor does not touch existing lock
 it tries one under an unused name that begins with --name.
 
 With --ready it only checks whether every node is in service, so that the next one
-may be restarted.
-
-` + exitStatus("doctor"),
+may be restarted.`,
 		Example: `  redlatch doctor --nodes redis://a:6379,redis://b:6379,redis://c:6379
   redlatch doctor --ready -w 2m`,
 		Args: noArgs("give addresses in --nodes"),
@@ -53,7 +51,8 @@ may be restarted.
 	}
 	flags := cmd.Flags()
 	f.nodeFlags.register(flags, say)
-	f.readyFlags.register(flags)
+	flags.BoolVar(&f.ready, "ready", false, "only say whether every node is in service, so that the next one may be restarted")
+	flag.Duration(flags, &f.within, "within", "w", 0, "with --ready: wait for `DURATION` at the most until it is so; a bare number is seconds")
 	flags.StringVar(&f.name, "name", "redlatch-doctor", "the `NAME` that the tried lock begins with")
 	flags.IntVar(&f.samples, "samples", 200, "measure `N` round trips on each node, from 1 to 1000; 200 take 5s")
 	flags.BoolVar(&f.all, "all", false, "also show the checks that passed")
@@ -62,13 +61,14 @@ may be restarted.
 }
 
 func (f *doctorFlags) run(out io.Writer, say *reporter) error {
-	if f.samples < 1 || f.samples > 1000 {
+	switch {
+	case f.samples < 1 || f.samples > 1000:
 		return &redlatch.ConfigError{Field: "--samples", Value: f.samples, Bound: "between 1 and 1000"}
-	}
-	if err := f.check(); err != nil {
-		return err
-	}
-	if f.ready {
+	case f.within != 0 && !f.ready:
+		return usageError(errors.New("-w is for doctor --ready"), "add --ready, or leave out -w")
+	case f.within < 0:
+		return &redlatch.ConfigError{Field: "-w", Value: f.within, Bound: "0 or more"}
+	case f.ready:
 		return f.awaitReady(out, say)
 	}
 	nodes, err := f.open()
@@ -221,28 +221,6 @@ func writeCheckupJSON(out io.Writer, up *admin.Checkup) error {
 		if err := writeJSON(out, line); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// readyFlags are the flags of doctor that ask whether every node is in service.
-type readyFlags struct {
-	ready  bool
-	within time.Duration
-}
-
-func (f *readyFlags) register(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.ready, "ready", false, "only say whether every node is in service, so that the next one may be restarted")
-	flag.Duration(flags, &f.within, "within", "w", 0, "with --ready: wait for `DURATION` at the most until it is so; a bare number is seconds")
-}
-
-// check rejects flags without meaning.
-func (f *readyFlags) check() error {
-	switch {
-	case f.within != 0 && !f.ready:
-		return usageError(errors.New("-w is for doctor --ready"), "add --ready, or leave out -w")
-	case f.within < 0:
-		return &redlatch.ConfigError{Field: "-w", Value: f.within, Bound: "0 or more"}
 	}
 	return nil
 }

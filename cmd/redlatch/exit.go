@@ -87,10 +87,18 @@ func ended(ctx context.Context) error {
 	if cause == nil {
 		return nil
 	}
-	end := outcomeOf(cause)
-	end.err = fmt.Errorf("ended by a signal: %w", cause)
+	return signalled(ctx, fmt.Errorf("ended by a signal: %w", cause))
+}
+
+// signalled is the outcome of a verb that a signal ended, with the message.
+func signalled(ctx context.Context, message error) error {
+	end := outcomeOf(context.Cause(ctx))
+	end.err = message
 	return end
 }
+
+// errUnchanged is the message of a verb that was ended before it changed anything.
+var errUnchanged = errors.New("nothing was changed")
 
 // unwritten is the outcome of a verb whose output could not be written; nil for
 // no error.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,9 +49,7 @@ same command again. A server that was removed from its membership is its own for
 one: give its address in --former too.
 
 Behind Sentinel give --replicas, the number of all replicas: otherwise a master that
-is cut off together with a holder grants beside the promoted replica.
-
-` + exitStatus("init"),
+is cut off together with a holder grants beside the promoted replica.`,
 		Example: `  redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
   # c is replaced by d
   redlatch init --nodes redis://a,redis://b,redis://d --former redis://a,redis://b,redis://c`,
@@ -115,7 +112,10 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 		writeStates(cmd.OutOrStdout(), say, states)
 	}
 	if ctx.Err() != nil && err != nil {
-		return interruptedInit(ctx, states, err)
+		if !slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Err != nil }) {
+			err = errors.New("stopped waiting: the nodes are marked, and will be trusted when quarantine ends")
+		}
+		return signalled(ctx, err)
 	}
 	if removed := without(former, nodes); err == nil && len(removed) > 0 && !say.quiet {
 		say.tell(slog.LevelInfo, "removed", "", fmt.Sprintf(
@@ -223,13 +223,3 @@ their data, a lock from before may still be held, and there will be two holders:
 answer no, and run init without --assume-fresh, which waits until that lock has
 expired.
 Are all of them brand-new? [y/N] `
-
-// interruptedInit is the outcome of an init that a signal ended.
-func interruptedInit(ctx context.Context, states []admin.NodeState, err error) error {
-	end := outcomeOf(context.Cause(ctx))
-	end.err = err
-	if !slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Err != nil }) {
-		end.err = errors.New("stopped waiting: the nodes are marked, and will be trusted when quarantine ends")
-	}
-	return end
-}

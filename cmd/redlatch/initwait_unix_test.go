@@ -30,14 +30,6 @@ func briefClient(t testing.TB, servers []*servertest.Server) *redlatch.Client {
 	return c
 }
 
-// restartEmpty makes all servers lose their data at once.
-func restartEmpty(servers []*servertest.Server) {
-	for _, s := range servers {
-		s.Kill()
-		s.Restart()
-	}
-}
-
 var hinted = regexp.MustCompile(`redlatch init(?: --[a-z-]+)*`)
 
 // TestHintAfterALossOfAllDataLeadsToNoSecondHolder follows the error's hint word
@@ -48,7 +40,10 @@ func TestHintAfterALossOfAllDataLeadsToNoSecondHolder(t *testing.T) {
 	declareNew(t, servers, brief...)
 	first, err := briefClient(t, servers).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: 10 * time.Second, NoKeepAlive: true})
 	must(t, err)
-	restartEmpty(servers)
+	for _, s := range servers { // all lose their data
+		s.Kill()
+		s.Restart()
+	}
 	second := briefClient(t, servers)
 	_, err = second.TryLock(context.Background(), "job", nil)
 	if err == nil || first.Remaining() <= 0 {
@@ -111,11 +106,7 @@ func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
 func TestYesIsNotEnoughWhereALockIsLeft(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
-	nodes := strings.Join(servertest.Addresses(servers), ",")
-	code, _, stderr := command(t, "init", "--assume-fresh", "--nodes", nodes)
-	if code != exitUsage || !strings.Contains(stderr, "pass --yes") {
-		t.Errorf("without a terminal: exit %d, %s", code, stderr)
-	}
+	these(servers...).run(t, exitUsage, "init --assume-fresh").err("pass --yes")
 	for _, s := range servers {
 		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
 			t.Errorf("nobody said yes, and %s is marked %q", s.Addr(), marker)
@@ -123,8 +114,5 @@ func TestYesIsNotEnoughWhereALockIsLeft(t *testing.T) {
 	}
 	// One of them was used alone, with the guard off.
 	handleOf(t, servers[0].URL(), "job")
-	code, _, stderr = command(t, "init", "--assume-fresh", "--yes", "--nodes", nodes)
-	if code != exitUsage || !strings.Contains(stderr, "nodes are not new") || !strings.Contains(stderr, "leave out --assume-fresh") {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
+	these(servers...).run(t, exitUsage, "init --assume-fresh --yes").err("nodes are not new", "leave out --assume-fresh")
 }

@@ -20,9 +20,7 @@ is ended and lead waits for the lock again. If CMD ends by itself, or lead is
 interrupted, the lock is released and the next candidate leads at once.
 
 CMD gets the environment and the signals that run gives it. The token grows with
-every term.
-
-` + exitStatus("lead"),
+every term.`,
 		Example: `  redlatch lead --ttl 3s --nodes redis://a,redis://b,redis://c scheduler -- ./scheduler`,
 		Args:    leadArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,9 +24,7 @@ func newLs(say *reporter) *cobra.Command {
 		Long: `List the locks that are held or contended, with all names or those that begin with
 PREFIX: the holder, since when, when it expires unless extended, how many wait, and
 how many nodes name it. A lock is held if a majority names one holder. ls does not
-find locks of foreign clients on Redis; "redlatch show" does.
-
-` + exitStatus("ls"),
+find locks of foreign clients on Redis; "redlatch show" does.`,
 		Example: `  redlatch ls deploy/
   redlatch ls --json | jq -r 'select(.waiting > 10) | .name'`,
 		Args: mostOneArg("prefix", "quote a prefix with spaces in it"),
@@ -65,9 +63,7 @@ func newShow(say *reporter) *cobra.Command {
 		Short: "Show one lock: holders, waiters, per-node state",
 		Long: `Show the holders of the lock NAME and their tokens, the waiters in the order in
 which they are served, the completed occurrences of a job with --once, and the
-answer of each node. The fence is the highest token that the nodes remember.
-
-` + exitStatus("show"),
+answer of each node. The fence is the highest token that the nodes remember.`,
 		Example: `  redlatch show nightly`,
 		Args:    nameArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -110,7 +106,7 @@ func writeLocks(out io.Writer, say *reporter, locks []admin.LockState) error {
 				since = agoText(h, time.DateTime)
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", harmless(l.Name), stateOf(l), holder, since, left, l.Waiting, votes(l))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d/%d\n", harmless(l.Name), stateOf(l), holder, since, left, l.Waiting, l.Naming(), len(l.Nodes))
 	}
 	return w.Flush()
 }

@@ -33,9 +33,7 @@ func newLock(say *reporter) *cobra.Command {
 Stdout gets lines for the shell's eval: REDLATCH_HANDLE, REDLATCH_NAME,
 REDLATCH_TOKEN, REDLATCH_OWNER, REDLATCH_DEADLINE, and with --slots REDLATCH_SLOT.
 Check the exit status before the eval, as below: an eval of nothing succeeds. The
-handle is a secret: it can release the lock.
-
-` + exitStatus("lock"),
+handle is a secret: it can release the lock.`,
 		Example: `  lease=$(redlatch lock -w 1m --ttl 20s nightly) || exit
   eval "$lease"
   trap 'redlatch unlock' EXIT`,
@@ -189,9 +187,7 @@ func newExtend(say *reporter) *cobra.Command {
 		Short: "Extend a lock by its TTL",
 		Long: `Extend the lock of a handle by its --ttl, and print the same lines as "redlatch
 lock", with the new deadline. The handle is taken from REDLATCH_HANDLE, or with -
-from stdin: ps shows an argument to other users.
-
-` + exitStatus("extend"),
+from stdin: ps shows an argument to other users.`,
 		Example: `  lease=$(redlatch extend) || exit
   eval "$lease"`,
 		Annotations: map[string]string{evaluated: ""},
@@ -217,9 +213,7 @@ func newUnlock(say *reporter) *cobra.Command {
 		Use:   "unlock [flags] [HANDLE | -]",
 		Short: "Release the lock of a handle",
 		Long: `Release the lock of a handle. The handle is taken from REDLATCH_HANDLE, or with -
-from stdin: ps shows an argument to other users.
-
-` + exitStatus("unlock"),
+from stdin: ps shows an argument to other users.`,
 		Example: `  printf %s "$handle" | redlatch unlock -`,
 	}
 	f.registerHandle(cmd, say, func(ctx context.Context, client *redlatch.Client, handle string) error {

@@ -17,9 +17,6 @@ import (
 // stateOf is a lock's state in one word.
 func stateOf(l *admin.LockState) string { return string(l.State()) }
 
-// votes says how many nodes name the holder, of how many.
-func votes(l *admin.LockState) string { return fmt.Sprintf("%d/%d", l.Naming(), len(l.Nodes)) }
-
 func holderText(h redlatch.Holder) string {
 	switch h.Kind {
 	case redlatch.KindForeign:

@@ -73,7 +73,12 @@ value. REDLATCH_PASSWORD is the password for addresses without one.`,
 	}
 	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(wrongValue(err), meantFlag(cmd, err)) })
-	root.AddCommand(newRun(say), newLead(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newWatch(say), newUI(say), newBreak(say), newDoctor(say), newDemo(say), newDev(say), newInit(say), newSchema(), newInstall(), newVersion(say), newNodesTopic(), newExitTopic())
+	for _, new := range []func(*reporter) *cobra.Command{newRun, newLead, newLock, newExtend, newUnlock, newLs, newShow, newWatch, newUI, newBreak, newDoctor, newDemo, newDev, newInit} {
+		verb := new(say)
+		verb.Long += "\n\n" + exitStatus(verb.Name())
+		root.AddCommand(verb)
+	}
+	root.AddCommand(newSchema(), newInstall(), newVersion(say), newNodesTopic(), newExitTopic())
 	for _, verb := range packagersVerbs {
 		root.AddCommand(verb())
 	}

@@ -22,11 +22,6 @@ var lostCauses = []string{causeTaken, causeNotExtended, causeStalled, causeMaxHo
 // outcomes are how a run ended, as metrics name it, in the order of the file.
 var outcomes = []string{"ran", "held", "completed", "no_quorum", "quarantine", "lost", "unmarked", "cannot_run", "interrupted", "refused"}
 
-// outcomeNames are the outcomes whose event has another name.
-var outcomeNames = map[string]string{
-	"exited": "ran", "not_found": "cannot_run",
-}
-
 // gauges are the metrics in the order of the file. over names the label that a
 // metric has besides the name of the lock; it is empty for none.
 var gauges = []struct{ name, over, help string }{
@@ -139,10 +134,12 @@ func (m *runMetrics) phase(waiting, running bool) {
 
 // outcomeName is an outcome as metrics name it.
 func outcomeName(o *outcome) string {
-	if name := outcomeNames[o.event]; name != "" {
-		return name
-	}
-	if slices.Contains(outcomes, o.event) {
+	switch {
+	case o.event == "exited":
+		return "ran"
+	case o.event == "not_found":
+		return "cannot_run"
+	case slices.Contains(outcomes, o.event):
 		return o.event
 	}
 	return "refused" // the command line, the membership, a lock within itself

@@ -139,9 +139,7 @@ func TestMetricsSayHowARunEnded(t *testing.T) {
 		success = now
 	}
 	// Another name in the same file: the series of the former are gone.
-	if code, _, _ := command(t, "run", "--nodes", "sqlite:"+state, "--metrics", file, "-n", "-E", "0", "taken", "--", "true"); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	on("sqlite:"+state).run(t, 0, "run --metrics "+file+" -n -E 0 taken -- true")
 	values := checkMetrics(t, file)
 	if metric(values, "outcome", "name", "taken", "outcome", "held") != "1" || metric(values, "hold_seconds", "name", "taken") != "0.000" ||
 		metric(values, "last_success_timestamp_seconds", "name", "taken") != "" || metric(values, "exit_code", "name", "job") != "" {

@@ -71,7 +71,7 @@ func (f *nodeFlags) register(flags *pflag.FlagSet, say *reporter) {
 		"`addresses` of the nodes, separated by commas; sqlite:FILE for a file on this machine, which all users of it may write to, or local for one of this user; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else local)")
 	flags.BoolVar(&f.requireNodes, "require-nodes", false, "refuse to lock on this machine only because no nodes are given")
 	flags.StringVar(&f.membership, "membership", "", "the `name` of the membership, for clients that reach the nodes by different addresses (default $"+membershipVariable+", else the addresses)")
-	flag.Word(flags, &f.guard, "guard", "", "whether a node that may have forgotten locks is quarantined until they have expired; auto is on for several nodes and for Sentinel", "auto", "on", "off")
+	flag.Word(flags, &f.guard, "guard", "whether a node that may have forgotten locks is quarantined until they have expired; auto is on for several nodes and for Sentinel", "auto", "on", "off")
 	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: use nodes that are marked for another membership, whose clients share no lock names with these")
 	flag.Limit(flags, &f.nodeTimeout, "node-timeout", "a node that has not answered after `DURATION` counts as down (default a tenth of the TTL, between 250ms and 2s; redlatch doctor suggests one)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
@@ -98,9 +98,9 @@ func (f *nodeFlags) open() ([]redlatch.Node, error) {
 	return nodes, err
 }
 
-// openAll returns a node for each address, with the password that the flags
-// name where an address has none.
-func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
+// openAll returns a node for each address, in their order, with the password that
+// the flags name where an address has none.
+func (f *nodeFlags) openAll(addresses []string) (nodes []redlatch.Node, err error) {
 	for i, a := range addresses {
 		if a == localNodes {
 			path, err := sqlite.DefaultPath()
@@ -111,28 +111,10 @@ func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
 		}
 	}
 	password, err := f.password()
+	if err == nil {
+		err = checkAddresses(addresses)
+	}
 	if err != nil {
-		return nil, err
-	}
-	return openNodes(addresses, password)
-}
-
-func split(lists ...string) []string {
-	var all []string
-	for _, list := range lists {
-		for address := range strings.SplitSeq(list, ",") {
-			if address = strings.TrimSpace(address); address != "" {
-				all = append(all, address)
-			}
-		}
-	}
-	return all
-}
-
-// openNodes returns a node for each address, in their order. Those that have no
-// password get the given one.
-func openNodes(addresses []string, password string) (nodes []redlatch.Node, err error) {
-	if err := checkAddresses(addresses); err != nil {
 		return nil, err
 	}
 	var servers []string
@@ -153,6 +135,18 @@ func openNodes(addresses []string, password string) (nodes []redlatch.Node, err 
 		nodes = append(nodes, n)
 	}
 	return nodes, nil
+}
+
+func split(lists ...string) []string {
+	var all []string
+	for _, list := range lists {
+		for address := range strings.SplitSeq(list, ",") {
+			if address = strings.TrimSpace(address); address != "" {
+				all = append(all, address)
+			}
+		}
+	}
+	return all
 }
 
 // openNode returns the node of an address.

@@ -123,44 +123,30 @@ func exitCode(t testing.TB, err error) int {
 	return supervise.ExitOf(exit.ProcessState).Code
 }
 
-func TestMinorityOfDeadNodesIsNoObstacle(t *testing.T) {
+func TestMinorityOfDeadNodesIsNoObstacleAndAMajorityExits69(t *testing.T) {
 	t.Parallel()
 	servers := newQuorum(t, 5)
+	free := func(servers ...*servertest.Server) {
+		t.Helper()
+		for _, s := range servers {
+			if keys := s.Keys(); len(keys) > 0 {
+				t.Errorf("%s still has %q", s.Addr(), keys)
+			}
+		}
+	}
 	servers[0].Kill()
 	servers[3].Kill()
 	cmd, stderr := run(t, servers, "job", "--", "sh", "-c", "exit 42")
 	if code := exitCode(t, cmd.Wait()); code != 42 || stderr.Len() > 0 {
 		t.Errorf("exit code %d, want 42; %s", code, stderr)
 	}
-	for _, i := range []int{1, 2, 4} {
-		if keys := servers[i].Keys(); len(keys) > 0 {
-			t.Errorf("node %d still has %q", i, keys)
-		}
+	free(servers[1], servers[2], servers[4])
+	servers[1].Kill()
+	refused := these(servers...).run(t, exitNoQuorum, "run job -- echo ran").times(0, "ran").lines(1)
+	if !strings.HasPrefix(refused.stderr, `redlatch: cannot acquire "job": no quorum (3 of 5 needed)`) {
+		t.Errorf("stderr: %s", refused.stderr)
 	}
-}
-
-func TestMajorityOfDeadNodesExits69(t *testing.T) {
-	t.Parallel()
-	servers := servertest.Redis(t, 5)
-	for _, s := range servers[:3] {
-		s.Kill()
-	}
-	ran := filepath.Join(t.TempDir(), "ran")
-	cmd, stderr := run(t, servers, "job", "--", "touch", ran)
-	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum {
-		t.Errorf("exit code %d, want %d", code, exitNoQuorum)
-	}
-	if text := stderr.String(); !strings.HasPrefix(text, `redlatch: cannot acquire "job": no quorum (3 of 5 needed)`) || strings.Count(text, "\n") != 1 {
-		t.Errorf("stderr: %s", text)
-	}
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("CMD ran without a lock")
-	}
-	for _, s := range servers[3:] {
-		if keys := s.Keys(); len(keys) > 0 {
-			t.Errorf("%s still has %q", s.Addr(), keys)
-		}
-	}
+	free(servers[2], servers[4])
 }
 
 func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {

@@ -35,9 +35,7 @@ NAME runs once for each occurrence, such as a date, however many machines start 
 CMD gets REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE. Pass
 the token to what CMD writes to, and let that refuse a lower one. CMD has a process
 group of its own, which gets our signals, and which is ended before the lock
-expires. Locks are not re-entrant: within CMD a run of the same name is refused.
-
-` + exitStatus("run"),
+expires. Locks are not re-entrant: within CMD a run of the same name is refused.`,
 		Example: `  # one at a time on this machine, with no server at all
   redlatch run nightly-report -- ./report.sh
   # every machine starts it: one runs it, and if it fails the next one does

@@ -50,7 +50,7 @@ func (f *lockFlags) registerLock(flags *pflag.FlagSet, say *reporter, words ...o
 	if slices.Contains(words, onHeldSkip) {
 		usage += "; or skip CMD, exit 0 at once"
 	}
-	flag.Word(flags, &f.onHeld, "on-held", "", usage+". With -w, after that time", words...)
+	flag.Word(flags, &f.onHeld, "on-held", usage+". With -w, after that time", words...)
 	flags.BoolVarP(&f.noWait, "nonblock", "n", false, "flock's name for --on-held fail")
 	flag.Duration(flags, &f.wait, "wait", "w", 0, "wait for `DURATION` at most, for holders and for nodes that do not answer, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
 	flag.Duration(flags, &f.keep, "keep", "", 0, "keep the name locked for `DURATION` after the acquisition, 30s at most, even after a release or a crash")
@@ -72,7 +72,7 @@ func (f *runFlags) registerHold(flags *pflag.FlagSet) {
 	flag.Duration(flags, &f.ttl, "ttl", "", 10*time.Second, "the lock of a crashed holder expires after `DURATION`; a living one extends it")
 	flag.Duration(flags, &f.maxHold, "max-hold", "", 24*time.Hour, "hold the lock for `DURATION` at most, then end CMD")
 	flag.Duration(flags, &f.grace, "grace", "", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
-	flag.Word(flags, &f.onLost, "on-lost", "", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing", supervise.Term, supervise.Kill, supervise.Ignore)
+	flag.Word(flags, &f.onLost, "on-lost", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing", supervise.Term, supervise.Kill, supervise.Ignore)
 	flags.StringVar(&f.label, "label", "", "a name for the holder, shown beside host and process id (default the name of CMD)")
 	flags.StringVar(&f.metrics, "metrics", "", "write metrics of the run to `FILE`, for the textfile collector of node_exporter: a name that ends in .prom, in its folder")
 }

@@ -34,52 +34,33 @@ type said struct {
 	line, stdout, stderr string
 }
 
-// out checks that stdout has all of the texts.
-func (s said) out(texts ...string) said {
-	s.t.Helper()
-	return s.has(s.stdout, texts)
-}
-
-// err checks that stderr has all of the texts.
-func (s said) err(texts ...string) said {
-	s.t.Helper()
-	return s.has(s.stderr, texts)
-}
-
-func (s said) has(where string, texts []string) said {
-	s.t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(where, text) {
-			s.t.Errorf("%s: %s%s, and %q is not where it should be", s.line, s.stdout, s.stderr, text)
-		}
-	}
-	return s
-}
-
-// never checks that nothing has one of the texts.
+// out checks that stdout has all of the texts, err that stderr has them, and never
+// that neither has one.
+func (s said) out(texts ...string) said { s.t.Helper(); return s.check(s.stdout, texts, true) }
+func (s said) err(texts ...string) said { s.t.Helper(); return s.check(s.stderr, texts, true) }
 func (s said) never(texts ...string) said {
 	s.t.Helper()
+	return s.check(s.stdout+s.stderr, texts, false)
+}
+
+func (s said) check(where string, texts []string, want bool) said {
+	s.t.Helper()
 	for _, text := range texts {
-		if strings.Contains(s.stdout+s.stderr, text) {
-			s.t.Errorf("%s: %s%s, with %q", s.line, s.stdout, s.stderr, text)
+		if strings.Contains(where, text) != want {
+			s.t.Errorf("%s: %s%s; that it says %q should be %v", s.line, s.stdout, s.stderr, text, want)
 		}
 	}
 	return s
 }
 
 // times checks how often stdout has a text, and lines how many lines stderr has.
-func (s said) times(n int, text string) said {
-	s.t.Helper()
-	if strings.Count(s.stdout, text) != n {
-		s.t.Errorf("%s: %s%s, without %d times %q", s.line, s.stdout, s.stderr, n, text)
-	}
-	return s
-}
+func (s said) times(n int, text string) said { s.t.Helper(); return s.count(s.stdout, text, n) }
+func (s said) lines(n int) said              { s.t.Helper(); return s.count(s.stderr, "\n", n) }
 
-func (s said) lines(n int) said {
+func (s said) count(where, text string, want int) said {
 	s.t.Helper()
-	if strings.Count(s.stderr, "\n") != n {
-		s.t.Errorf("%s: stderr is %q", s.line, s.stderr)
+	if n := strings.Count(where, text); n != want {
+		s.t.Errorf("%s: %s%s; it says %q %d times, want %d", s.line, s.stdout, s.stderr, text, n, want)
 	}
 	return s
 }

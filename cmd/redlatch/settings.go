@@ -83,7 +83,9 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 	for _, name := range seen {
 		say.warn("", "the password in --%s can be seen by everyone on this machine (ps shows it); set %s, --password-file, or %s", name, passwordVariable, nodesVariable)
 	}
-	file.warn(say)
+	if s, ok := file.values["nodes"]; ok && file.open && hasPassword(s.value) {
+		say.warn("", "others can read the password in %s; chmod 600 %s", file.path, file.path)
+	}
 	return nil
 }
 
@@ -131,24 +133,17 @@ type settingsFile struct {
 	open   bool // others may read it
 }
 
-// warn reports if others can read a password.
-func (f *settingsFile) warn(say *reporter) {
-	if s, ok := f.values["nodes"]; ok && f.open && hasPassword(s.value) {
-		say.warn("", "others can read the password in %s; chmod 600 %s", f.path, f.path)
-	}
-}
-
 // settingsPath returns the file of settings, and whether it was named
 // explicitly and so must exist.
-func settingsPath(getenv func(string) string) (path string, must bool) {
-	if path := getenv(configVariable); path != "" {
+func settingsPath() (path string, must bool) {
+	if path := os.Getenv(configVariable); path != "" {
 		return path, true
 	}
 	// By the XDG specification relative paths are ignored.
-	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "redlatch", "config"), false
 	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
+	if home := os.Getenv("HOME"); filepath.IsAbs(home) {
 		return filepath.Join(home, ".config", "redlatch", "config"), false
 	}
 	return "", false
@@ -160,7 +155,7 @@ const maxSettings = 1 << 20
 // readSettings reads the file of settings, if there is one: lines of key =
 // value, empty ones, and comments after #.
 func readSettings() (*settingsFile, error) {
-	path, must := settingsPath(os.Getenv)
+	path, must := settingsPath()
 	f := &settingsFile{path: path, values: map[string]setting{}}
 	if path == "" {
 		return f, nil

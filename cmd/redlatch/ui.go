@@ -38,9 +38,7 @@ recent events, until a signal comes. It changes nothing: to break a lock it show
 the command.
 
 It listens on loopback. Any other address needs a password, --page-password-file,
-and TLS: --tls-cert and --tls-key, or --behind-proxy if a proxy does TLS.
-
-` + exitStatus("ui"),
+and TLS: --tls-cert and --tls-key, or --behind-proxy if a proxy does TLS.`,
 		Example: `  redlatch ui --nodes redis://a:6379,redis://b:6379,redis://c:6379`,
 		Args:    noArgs("give the address in --listen, and the nodes in --nodes"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.about("", f.run(cmd, say)) },

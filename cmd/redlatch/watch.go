@@ -19,9 +19,7 @@ func newWatch(say *reporter) *cobra.Command {
 		Short: "Print who holds a lock, and every change",
 		Long: `Print who holds the lock NAME, and a line at every change, until a signal comes. The
 nodes are asked four times a second, so a holder that comes and goes in between is
-not seen. If too few nodes answer, a line says that the state is unknown.
-
-` + exitStatus("watch"),
+not seen. If too few nodes answer, a line says that the state is unknown.`,
 		Example: `  redlatch watch --json scheduler | jq --unbuffered -r 'select(.state == "held") | .token'`,
 		Args:    nameArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

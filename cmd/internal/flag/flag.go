@@ -59,9 +59,9 @@ func (l limit) Set(text string) error {
 }
 
 // Word adds a flag of one of several words, of which the first is the default.
-func Word[S ~string](flags *pflag.FlagSet, s *S, name, short, usage string, words ...S) {
+func Word[S ~string](flags *pflag.FlagSet, s *S, name, usage string, words ...S) {
 	*s = words[0]
-	flags.VarP(&word[S]{s, words}, name, short, usage)
+	flags.Var(&word[S]{s, words}, name, usage)
 }
 
 type word[S ~string] struct {

@@ -5,7 +5,7 @@
 //	          this process                   processes of their own
 //	┌──────────────────────────────┐     ┌────────────────────────────┐
 //	│ story: starts, stops, kills  │────▶│ nodes: package memory      │
-//	│        prints what they say  │◀────│        behind net/rpc      │
+//	│        prints what they say  │◀────│        behind gob over TCP │
 //	│                              │     └────────────▲───────────────┘
 //	│ account: a balance, by HTTP, │     ┌────────────┴───────────────┐
 //	│          behind a fence      │◀────│ clients: package redlatch  │

@@ -35,18 +35,17 @@ const (
 )
 
 // isGuardian reports whether these arguments make this process a guardian.
-func isGuardian(args []string) bool { return len(args) == 4 && args[0] == GuardianVerb }
+func isGuardian(args []string) bool { return len(args) == 3 && args[0] == GuardianVerb }
 
 // runGuardian is the main function of a guardian.
 func runGuardian(args []string) int {
 	// We are in CMD's group, and get the signals that are sent to it.
 	signal.Ignore()
-	grace, err1 := strconv.ParseInt(args[2], 10, 64)
-	margin, err2 := strconv.ParseInt(args[3], 10, 64)
-	if err1 != nil || err2 != nil {
+	grace, err := strconv.ParseInt(args[2], 10, 64)
+	if err != nil {
 		return codeUsage
 	}
-	g := &guard{plan: Plan{mode: OnLost(args[1]), grace: time.Duration(grace), margin: time.Duration(margin)}}
+	g := &guard{plan: NewPlan(time.Duration(grace), OnLost(args[1]))}
 	for {
 		switch heard, err := g.hear(g.patience()); {
 		case err != nil:

@@ -81,7 +81,7 @@ func startGuardian(p Plan) (*guardian, error) {
 	// nor stdin, stdout, stderr or the folder.
 	g.cmd = &exec.Cmd{
 		Path:  owned.Self(),
-		Args:  []string{"redlatch", GuardianVerb, string(p.mode), strconv.FormatInt(int64(p.grace), 10), strconv.FormatInt(int64(p.margin), 10)},
+		Args:  []string{"redlatch", GuardianVerb, string(p.mode), strconv.FormatInt(int64(p.grace), 10)},
 		Env:   []string{"GOMAXPROCS=1"},
 		Dir:   "/",
 		Stdin: theirs, Stdout: back,

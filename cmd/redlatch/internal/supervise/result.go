@@ -91,8 +91,6 @@ type Result struct {
 	// Keyed says that a key of the terminal sent Exit.Signal: to the group of CMD
 	// alone, so that ours must still get it.
 	Keyed bool
-	// Signals are those that we received and that end a process.
-	Signals []os.Signal
 }
 
 // Exit is how a command ended.

@@ -322,7 +322,7 @@ func (s *supervisor) missGuardian(now time.Time) {
 // result returns how the run ended. If the lease is over by now, CMD may have
 // outlived it, with any exit code.
 func (s *supervisor) result() Result {
-	r := Result{Signals: s.received}
+	var r Result
 	if cause := s.Lease.Err(); cause != nil && s.Plan.mode != Ignore && !s.unended {
 		s.lose(cause)
 	}
