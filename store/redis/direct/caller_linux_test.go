@@ -18,8 +18,6 @@ import (
 
 var must = check.Must
 
-const long = 20 * time.Second
-
 // watched returns a client of one server, and its driver.
 func watched(t testing.TB, s *servertest.Server, by observe.Observer) (*redlatch.Client, *direct.Watched) {
 	t.Helper()
