@@ -63,3 +63,16 @@ func TestPortsAreNotThoseOfConnections(t *testing.T) {
 		}
 	}
 }
+
+// TestPortsOfAProcessAreItsOwn: the port of a server that is down is not given to
+// another process meanwhile.
+func TestPortsOfAProcessAreItsOwn(t *testing.T) {
+	for range 2 * blockSize {
+		port, err := FreePort()
+		check.Must(t, err)
+		if l, err := listenOn(port - (port-lowest)%blockSize); err == nil {
+			l.Close()
+			t.Errorf("another process can take the block of port %d", port)
+		}
+	}
+}

@@ -190,28 +190,48 @@ func OnFreePort(port *int, start func() error) (err error) {
 }
 
 // FreePort returns a loopback port that nobody listens on, and that was not
-// returned before: nobody may be listening on that one yet. It is below those that
-// the system gives to connections: one of them might get the port of a server that
-// is down, which then could not come back.
+// returned before: nobody may be listening on that one yet. It is from a block that
+// is this process's until it ends, and below those that the system gives to
+// connections. So a server that is down can come back, and nobody else is taken for it.
 func FreePort() (port int, err error) {
+	ports.Lock()
+	defer ports.Unlock()
 	for range 1000 {
-		port = lowest + rand.IntN(highest-lowest)
-		l, failed := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err = failed; err != nil {
+		if ports.next == ports.end {
+			first := lowest + rand.IntN((highest-lowest)/blockSize)*blockSize
+			block, failed := listenOn(first)
+			if err = failed; err == nil {
+				ports.held = append(ports.held, block)
+				ports.next, ports.end = first+1, first+blockSize
+			}
 			continue
 		}
-		l.Close()
-		if _, twice := given.LoadOrStore(port, true); !twice {
-			return port, nil
+		port = ports.next
+		ports.next++
+		l, failed := listenOn(port)
+		if err = failed; err == nil {
+			return port, l.Close()
 		}
 	}
 	return 0, fmt.Errorf("there is no free port from %d to %d: %w", lowest, highest, err)
 }
 
+func listenOn(port int) (net.Listener, error) {
+	return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+}
+
 // The ports to choose from. On Linux those of connections begin at 32768.
 const lowest, highest = 10000, 32768
 
-var given sync.Map
+// blockSize is how many ports a process takes at once. The first is for a listener
+// that says so.
+const blockSize = 64
+
+var ports struct {
+	sync.Mutex
+	held      []net.Listener
+	next, end int
+}
 
 // choosePort is replaced by a test.
 var choosePort = FreePort
