@@ -18,6 +18,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/certs"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
@@ -129,7 +130,7 @@ func TestSilentInboxIsMadeAnew(t *testing.T) {
 		holder := newClient(t, nodes(server.URL()), redlatch.Options{})
 		lease := mustLock(t, holder, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		waiter := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
-		waiting := goLock(waiter, "job", redlatch.LockOptions{})
+		began, waiting := time.Now(), goLock(waiter, "job", redlatch.LockOptions{})
 		listening := func(n int) func() error {
 			return func() error {
 				if list := server.Do("CLIENT", "LIST", "TYPE", "pubsub"); strings.Count(list, "sub=1") != n {
@@ -139,7 +140,15 @@ func TestSilentInboxIsMadeAnew(t *testing.T) {
 			}
 		}
 		eventually(t, patience, listening(1))
-		eventually(t, patience, inLine([]*servertest.Server{server}, "job", 1))
+		eventually(t, patience, func() error {
+			select {
+			case g := <-waiting: // a time limit of the node was over
+				stall.Busy(t, starved, began)
+				t.Fatal(g.err)
+			default:
+			}
+			return inLine([]*servertest.Server{server}, "job", 1)()
+		})
 		start := time.Now()
 		proxy.Forget()
 		// The server still has the connection that went silent.
