@@ -187,7 +187,7 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 			return nil
 		})
 	}
-	marked(" fresh ")
+	marked(" member ") // it has what its master has
 	// The replica loses its master before the last write reaches it.
 	replica.Do("REPLICAOF", "NO", "ONE")
 	l := hold(t, c, servers...)
