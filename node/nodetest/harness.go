@@ -63,7 +63,7 @@ func Run(t *testing.T, h Harness) {
 				a, b := h.Open(t)
 				p := newProbe(t, h, c, a, b)
 				if h.Advance == nil {
-					p.late = newLateness(h, time.Now, func(format string, args ...any) {
+					p.late = newLateness(time.Now, func(format string, args ...any) {
 						t.Helper()
 						stall.TooLate(t, format, args...)
 					})

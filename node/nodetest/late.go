@@ -15,12 +15,10 @@ import (
 //
 // A nil lateness does nothing.
 type lateness struct {
-	now    func() time.Time
-	end    func(format string, args ...any) // ends the run, which is repeated
-	places []time.Duration                  // how long a place in a queue may last
-
-	planned time.Duration // the time that the claim let pass, in all
-	asked   moment        // when the last request was sent
+	now     func() time.Time
+	end     func(format string, args ...any) // ends the run, which is repeated
+	planned time.Duration                    // the time that the claim let pass, in all
+	asked   moment                           // when the last request was sent
 	granted map[holder]grant
 	why     string // what may have expired though the claim relies on it
 }
@@ -40,12 +38,11 @@ type grant struct {
 	lasts []time.Duration
 }
 
-func newLateness(h Harness, now func() time.Time, end func(format string, args ...any)) *lateness {
-	l := &lateness{now: now, end: end, places: []time.Duration{node.WaiterLease}, granted: map[holder]grant{}}
-	if h.Wakes {
-		l.places = append(l.places, node.TurnLease)
-	}
-	return l
+// places is how long a place in a queue lasts, also one that is its turn.
+var places = []time.Duration{node.WaiterLease, node.TurnLease}
+
+func newLateness(now func() time.Time, end func(format string, args ...any)) *lateness {
+	return &lateness{now: now, end: end, granted: map[holder]grant{}}
 }
 
 // passes records that the claim lets time pass.
@@ -80,7 +77,7 @@ func (l *lateness) answered(req node.Request, reply node.Reply) {
 	who := holder{req.Name, req.Value}
 	switch {
 	case reply.Rank > 0:
-		l.granted[who] = grant{l.asked, l.places}
+		l.granted[who] = grant{l.asked, places}
 	case req.Op == node.OpMark && reply.Status == node.Quarantined:
 		l.granted[who] = grant{l.asked, []time.Duration{reply.Left}}
 	case req.Op == node.OpRelease && req.Keep > 0: // it holds on

@@ -34,7 +34,7 @@ func slowly(t *testing.T, each time.Duration, m mutant, only []string) (failed, 
 			return m.do(n, ctx, req)
 		}
 		why := refute(h, c, n, n, func(r *recorder) *lateness {
-			return newLateness(h, clock, func(format string, args ...any) {
+			return newLateness(clock, func(format string, args ...any) {
 				r.Errorf(format, args...)
 				late[c.name] = r.why
 				runtime.Goexit()
@@ -90,7 +90,7 @@ func TestLockThatIsKeptIsReliedOn(t *testing.T) {
 			l.answered(node.Request{Op: node.OpMark}, node.Reply{Status: node.Quarantined, Left: 100 * time.Millisecond})
 		}},
 	} {
-		l := newLateness(Harness{}, func() time.Time { return now }, nil)
+		l := newLateness(func() time.Time { return now }, nil)
 		for _, step := range steps {
 			l.asks()
 			step(l)
