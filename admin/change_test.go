@@ -146,6 +146,7 @@ func TestChangeThatLeavesTheFormerMembershipInServiceIsRefused(t *testing.T) {
 		"the new list in both flags": {inService: "1 2 3", list: "1 4 5", former: "1 4 5"},
 		"a new server alone":         {inService: "1 2 3", list: "1 4 5", former: "4"},
 		"a membership with a name":   {inService: "prod: 1 2 3", list: "next: 1 4 5", former: "1 4 5"},
+		"members that stay":          {inService: "1 2 3", list: "1 2 4", former: "4"},
 		"part of it":                 {inService: "1 2 3 4 5", list: "1 2 6", former: "1 2"},
 		"part of one with a name":    {inService: "prod: 1 2 3 4 5", list: "next: 1 2 6", former: "1 2"},
 		"a server that an interrupted change barred": {inService: "1 2 3", list: "1 4 5", former: "1 4 5", meanwhile: func(w *world) {

@@ -51,3 +51,24 @@ func TestNodeKeepsItsLineageOnlyIfThatIsNoted(t *testing.T) {
 		}
 	}
 }
+
+// TestMembershipIsBackWhenAQuorumIsMarkedForIt has nodes that are marked for this
+// membership in some generation, 0 for none. Another one was seen in the third.
+func TestMembershipIsBackWhenAQuorumIsMarkedForIt(t *testing.T) {
+	for _, c := range []struct {
+		generations []uint64
+		back        bool
+	}{
+		{[]uint64{4, 4, 0}, true}, {[]uint64{5, 4, 3}, true},
+		{[]uint64{4, 0, 0}, false}, // a change to it that was not finished
+		{[]uint64{4, 3, 3}, false}, // the others have missed that change, and the one before
+	} {
+		var nodes []Seen
+		for _, g := range c.generations {
+			nodes = append(nodes, Seen{Marked: g > 0, Generation: g})
+		}
+		if got := Returned(nodes, 4); got != c.back {
+			t.Errorf("marked in the generations %d: back is %v, want %v", c.generations, got, c.back)
+		}
+	}
+}
