@@ -94,8 +94,16 @@ func (s *Database) Start() (err error) {
 			return err
 		}
 	}
-	return redisproc.OnFreePort(&s.port, s.launch)
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err = redisproc.OnFreePort(&s.port, s.launch)
+		if !errors.Is(err, errEnding) || time.Since(begun) > time.Minute {
+			return err
+		}
+	}
 }
+
+// errEnding says that processes which Kill has killed have not ended yet.
+var errEnding = errors.New("its former processes have not ended")
 
 // launch starts the process, and waits until its log says that it accepts
 // connections. An open port is not enough: PostgreSQL listens before it is ready,
@@ -134,6 +142,8 @@ func (s *Database) launch() error {
 			return nil
 		case bytes.Contains(text, []byte("Address already in use")):
 			err = fmt.Errorf("%w: %d", redisproc.ErrPortTaken, s.port)
+		case ended && bytes.Contains(text, []byte("pre-existing shared memory block")):
+			err = errEnding
 		case ended:
 			err = fmt.Errorf("it has ended; its log:\n%s", text)
 		case time.Now().After(end):
