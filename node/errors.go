@@ -16,6 +16,10 @@ var (
 	// the server.
 	ErrBusy = errors.New("redlatch: the connections of this program's pool are in use")
 
+	// ErrContended is wrapped by a node's error, along with ErrUnsent, when others
+	// changed what the request was about at each of its tries. The server answers.
+	ErrContended = errors.New("redlatch: many write at once")
+
 	// ErrClosed is returned when the client was closed; by a node, along with
 	// ErrUnsent, when the node was.
 	ErrClosed = errors.New("redlatch: client is closed")

@@ -62,4 +62,6 @@ type Waiter struct {
 	Value  string
 	Ticket int64 // as in a Request
 	Share        // what it waits for; its slot does not matter
+	// Process is whose place it is, on a node that keeps each place by itself.
+	Process string
 }

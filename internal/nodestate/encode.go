@@ -48,12 +48,22 @@ func (e *Entry) code(c *codec) {
 		c.time(&x.Until)
 	})
 	q := &e.Queue
+	stored := q
+	if q.beside { // the waiters are elsewhere
+		stored = &Queue{Head: q.Head, Lapses: q.Lapses, Notice: q.Notice}
+	}
+	stored.code(c)
+	e.Records.code(c)
+}
+
+func (q *Queue) code(c *codec) {
 	list(c, &q.Waiters, func(w *node.Waiter) {
 		c.text(&w.Value)
 		number(c, &w.Ticket)
 		c.share(&w.Share)
 	})
-	if len(q.Waiters) > 0 {
+	some := !q.empty()
+	if c.bool(&some); some {
 		c.text(&q.Head)
 		c.time(&q.Lapses)
 		number(c, &q.Notice)
@@ -63,7 +73,6 @@ func (e *Entry) code(c *codec) {
 		number(c, &q.Reach)
 		c.time(&q.Touched)
 	}
-	e.Records.code(c)
 }
 
 func (r *Records) code(c *codec) {

@@ -14,10 +14,7 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (no
 	if isRecords(req.Op) {
 		return e.records(req, now, o), nil
 	}
-	s := &serving{now: now, fence: e.Fence, turn: node.TurnLease}
-	if !wakes {
-		s.turn = node.WaiterLease // nobody can be notified: waiters poll
-	}
+	s := &serving{now: now, fence: e.Fence, turn: turnOf(wakes)}
 	if req.Wait && req.Op == node.OpAcquire || req.Op == node.OpYield {
 		s.asker = req.Value
 	}
@@ -44,7 +41,10 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (no
 		reply.Rank = e.Queue.rank(req.Value)
 	}
 	if status == node.Reserved && req.Op == node.OpAcquire && s.watch {
-		reply.Left = e.Queue.Lapses.Sub(now)
+		reply.Left = FreshFor
+		if e.Queue.Head != "" {
+			reply.Left = e.Queue.Lapses.Sub(now)
+		}
 	}
 	if s.reserved {
 		reply.Confirmed, reply.Next = true, e.Queue.next()
@@ -61,6 +61,15 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (no
 		}
 	}
 	return reply, s.wakes
+}
+
+// turnOf is how long a name is kept for a waiter: for longer where nobody can be
+// notified, and waiters poll.
+func turnOf(wakes bool) time.Duration {
+	if wakes {
+		return node.TurnLease
+	}
+	return node.WaiterLease
 }
 
 func (e *Entry) acquire(req node.Request, s *serving) node.Status {
@@ -84,7 +93,7 @@ func (e *Entry) acquire(req node.Request, s *serving) node.Status {
 			share = h.Share
 		}
 	default:
-		if !e.Queue.first(s.asker) { // otherwise the name is not kept for another waiter
+		if e.Queue.beside || !e.Queue.first(s.asker) { // otherwise the name is not kept for another waiter
 			e.Queue.serve(e.Holders, s)
 		}
 		if !e.Queue.isNext(req, e.Holders.Room(-1)) {
@@ -99,6 +108,7 @@ func (e *Entry) acquire(req node.Request, s *serving) node.Status {
 	}
 	e.grant(req, share, own, s.now)
 	e.Queue.leave(s.asker)
+	e.Queue.fresh = false // the next one may fit beside it
 	e.Queue.serve(e.Holders, s)
 	return node.Granted
 }
@@ -121,6 +131,10 @@ func (e *Entry) overtaken(req node.Request, h node.Holder) bool {
 func (e *Entry) wait(req node.Request, why node.Status, s *serving) node.Status {
 	old := req.Token != 0 && int64(req.Token) < s.now.UnixMicro()-req.Window.Microseconds()
 	late := old || e.ended(req.Value)
+	if e.Queue.beside {
+		e.Queue.late = late
+		return why
+	}
 	if req.Wait && (!late || e.Queue.rank(req.Value) > 0) {
 		e.Queue.join(req)
 		e.Queue.serve(e.Holders, s)
@@ -253,7 +267,9 @@ func (e *Entry) yield(req node.Request, s *serving) node.Status {
 		return node.Granted
 	}
 	e.free(own)
-	e.Queue.join(req)
+	if !e.Queue.beside { // else its place is put when others can have the name
+		e.Queue.join(req)
+	}
 	e.Queue.serve(e.Holders, s)
 	return node.Reserved
 }

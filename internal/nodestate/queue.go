@@ -31,6 +31,11 @@ type Queue struct {
 	Reach  int
 
 	Touched time.Time // when it was last served
+
+	// The others are of one request, where the queue is in places: see Beside.
+	beside, more, fresh bool
+	evicts              *node.Waiter
+	late                bool
 }
 
 func (q *Queue) clone() Queue {
@@ -64,7 +69,7 @@ const (
 	Taken
 )
 
-func (q *Queue) empty() bool { return len(q.Waiters) == 0 }
+func (q *Queue) empty() bool { return len(q.Waiters) == 0 && q.Head == "" }
 
 // serving is what a queue needs to know about the present request.
 type serving struct {
@@ -88,6 +93,10 @@ func (s *serving) tell(kind node.WakeKind, value string) {
 // if there is room for it beside the holders. So is the second, if there is
 // room for both: each of them lets in the next.
 func (q *Queue) serve(holders node.Holders, s *serving) {
+	if q.beside {
+		q.keep(holders, s)
+		return
+	}
 	q.Touched = s.now
 	q.Called = slices.DeleteFunc(q.Called, func(v string) bool { return v == s.asker })
 	if q.Near == s.asker {
@@ -195,8 +204,9 @@ func (q *Queue) call(s *serving) {
 
 // settle removes the queue after a long time without a request.
 func (q *Queue) settle(now time.Time) {
-	if len(q.Waiters) > 0 && now.Sub(q.Touched) > queueRetention {
-		*q = Queue{}
+	if !q.beside && len(q.Waiters) > 0 && now.Sub(q.Touched) > queueRetention ||
+		len(q.Waiters) == 0 && q.Head != "" && now.Sub(q.Lapses) > queueRetention {
+		*q = Queue{beside: q.beside, more: q.more, fresh: q.fresh}
 	}
 }
 
@@ -232,6 +242,9 @@ func (q *Queue) Place(req node.Request) int64 {
 // before it: a request that does not wait is behind all of them.
 func (q *Queue) isNext(req node.Request, room node.Room) bool {
 	asks := req.Wait || req.Op == node.OpYield
+	if q.beside {
+		return q.isNextBeside(req, asks, room)
+	}
 	queued := asks && q.rank(req.Value) > 0
 	for i, w := range q.Waiters {
 		if queued && w.Value == req.Value || asks && !queued && compare(waiter(req), w) < 0 {

@@ -3,9 +3,12 @@ package casnode
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -77,7 +80,8 @@ func (n *Node) Listen(f func(node.Wake)) (stop func()) {
 
 // hears reports whether waiters that ask now will be notified. If not, it begins
 // to listen, if anybody wants that.
-func (e *ears) hears() bool {
+func (n *Node) hears() bool {
+	e := &n.ears
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.store == nil || e.closed || len(e.listeners) == 0 {
@@ -89,7 +93,7 @@ func (e *ears) hears() bool {
 		e.done = make(chan struct{})
 		go func() {
 			defer close(e.done)
-			e.run(ctx)
+			n.hear(ctx)
 		}()
 	}
 	return e.hearing
@@ -106,15 +110,16 @@ func (e *ears) close() {
 	}
 }
 
-// run hears until the node is closed, and connects again when it has to.
-func (e *ears) run(ctx context.Context) {
+// hear hears until the node is closed, and connects again when it has to.
+func (n *Node) hear(ctx context.Context) {
+	e := &n.ears
 	for ctx.Err() == nil {
 		began, heard := time.Now(), false
-		err := e.store.Hear(ctx, func() {
+		err := e.store.Hear(ctx, n.queue.process, func() {
 			heard = true
 			e.set(true)
 			e.tell(node.Wake{Kind: node.WakeMissed}) // what came before may have been missed
-		}, e.heard)
+		}, n.heard)
 		e.set(false)
 		if ctx.Err() != nil {
 			return
@@ -137,13 +142,26 @@ func (e *ears) set(hearing bool) {
 }
 
 // heard passes a wake on if it is for a waiter of this node.
-func (e *ears) heard(text string) {
-	name, wake, ok := parseMessage(text)
-	e.mu.Lock()
-	_, ours := e.waiters[waiter{name, wake.Value}]
-	e.mu.Unlock()
-	if ok && ours {
-		e.tell(wake)
+func (n *Node) heard(text string) {
+	name, wake, row, ok := parseMessage(text)
+	w := waiter{name, wake.Value}
+	switch {
+	case !ok:
+	case n.queue.store == nil:
+		n.ears.mu.Lock()
+		_, ok = n.ears.waiters[w]
+		n.ears.mu.Unlock()
+	case n.queue.has(w):
+		if p := n.queue.find(w); p != nil && row.Version != "" {
+			n.memory.turn(row, p.Place)
+		}
+	default:
+		if ok = false; wake.Kind == node.WakeTurn {
+			go n.forsaken(w)
+		}
+	}
+	if ok {
+		n.ears.tell(wake)
 	}
 }
 
@@ -156,28 +174,48 @@ func (e *ears) tell(w node.Wake) {
 	}
 }
 
-// message is a wake as a text without quotes: its kind, the fence, the name and
-// the waiter.
-func message(name string, w node.Wake) string {
+// mostHint is how long the state in a wake is at most.
+const mostHint = 1000
+
+// messages are the wakes of a decision as texts: the kind, the fence, the name and the
+// waiter, and with the turn of a place the version and the state of the row.
+func (d *decision) messages(row Row) (all []Wake) {
 	encode := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("%d %d %s %s", w.Kind, w.Fence, encode([]byte(name)), encode([]byte(w.Value)))
-}
-
-// messages are the wakes of a name as texts.
-func messages(name string, wakes []node.Wake) (texts []string) {
-	for _, w := range wakes {
-		texts = append(texts, message(name, w))
+	for _, w := range d.wakes {
+		m := Wake{Text: fmt.Sprintf("%d %d %s %s", w.Kind, w.Fence, encode([]byte(row.Name)), encode([]byte(w.Value)))}
+		if d.entry != nil {
+			for _, v := range d.entry.Queue.Waiters {
+				if v.Value == w.Value {
+					m.Process = v.Process
+				}
+			}
+			if w.Kind == node.WakeTurn && len(row.State) <= mostHint {
+				m.Text += " " + row.Version + " " + encode(row.State)
+			}
+		}
+		all = append(all, m)
 	}
-	return texts
+	return all
 }
 
-// parseMessage reads what message returns.
-func parseMessage(text string) (name string, w node.Wake, ok bool) {
-	var encoded, value []byte
-	_, err := fmt.Sscanf(text, "%d %d %s %s", &w.Kind, &w.Fence, &encoded, &value)
-	decode := base64.RawStdEncoding.AppendDecode
-	encoded, err1 := decode(nil, encoded)
-	value, err2 := decode(nil, value)
-	w.Value = string(value)
-	return string(encoded), w, err == nil && err1 == nil && err2 == nil && w.Kind >= node.WakeTurn && w.Kind <= node.WakeCall
+// parseMessage reads what messages returns. The row has no version if it is not there.
+func parseMessage(text string) (name string, w node.Wake, row Row, ok bool) {
+	parts := strings.Split(text, " ")
+	if len(parts) != 4 && len(parts) != 6 {
+		return name, w, row, false
+	}
+	kind, err1 := strconv.ParseUint(parts[0], 10, 8)
+	fence, err2 := strconv.ParseUint(parts[1], 10, 64)
+	decode := base64.RawStdEncoding.DecodeString
+	encoded, err3 := decode(parts[2])
+	value, err4 := decode(parts[3])
+	err := errors.Join(err1, err2, err3, err4)
+	w = node.Wake{Kind: node.WakeKind(kind), Fence: node.Token(fence), Value: string(value)}
+	if row.Name = string(encoded); len(parts) == 6 {
+		row.Version = parts[4]
+		var err5 error
+		row.State, err5 = decode(parts[5])
+		err = errors.Join(err, err5)
+	}
+	return row.Name, w, row, err == nil && w.Kind >= node.WakeTurn && w.Kind <= node.WakeCall
 }

@@ -13,6 +13,16 @@ const listBatch = 500
 
 // List calls found for every name that is held, waited for, or was broken.
 func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
+	waiting := map[string]int{}
+	if n.queue.store != nil {
+		places, err := n.places(ctx, "")
+		if err != nil {
+			return err
+		}
+		for _, p := range places {
+			waiting[p.Name]++
+		}
+	}
 	return n.walk(ctx, prefix, func(s Snapshot) bool {
 		e, err := s.entry()
 		if err != nil {
@@ -20,7 +30,7 @@ func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)
 			return true
 		}
 		l := e.Listing(s.Row.Name, s.Now)
-		l.Waiters = nil
+		l.Waiters, l.Waiting = nil, l.Waiting+waiting[s.Row.Name]
 		if l.Waiting > 0 || l.Reply.Status == node.Held || l.Broken != 0 {
 			s.hideStampsIn(&l)
 			found(l)
@@ -80,6 +90,12 @@ func (n *Node) scan(ctx context.Context, s *Snapshot, after string, limit int) (
 	return rows, err
 }
 
+// places returns the places of a name, or of all.
+func (n *Node) places(ctx context.Context, name string) ([]Place, error) {
+	all, err := n.queue.store.Places(ctx, name)
+	return all, n.explain(err)
+}
+
 // Look returns what the node knows about one name.
 func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	s, err := n.read(ctx, name)
@@ -92,6 +108,13 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	}
 	l := e.Look(name, s.Now)
 	s.hideStampsIn(&l)
+	if n.queue.store != nil {
+		places, err := n.places(ctx, name)
+		if err != nil {
+			return l, err
+		}
+		l.Waiting, l.Waiters = len(places), waiters(places[:min(len(places), node.MaxWaiters)])
+	}
 	return l, nil
 }
 

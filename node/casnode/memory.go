@@ -3,7 +3,6 @@ package casnode
 import (
 	"bytes"
 	"context"
-	crand "crypto/rand"
 	"encoding/binary"
 	"sync"
 	"time"
@@ -42,6 +41,8 @@ const (
 	// readForLong is for a store without a clock, where the members of a cluster
 	// agree on a write that is refused, too.
 	readFor, readForLong = time.Second, 10 * time.Second
+	// placesAge is for how long places are remembered: callers leave.
+	placesAge = 5 * time.Millisecond
 	// farFor is for how long all are, after a write came later than the span: the
 	// store is far away, or its clock was set.
 	farFor = 10 * time.Second
@@ -49,7 +50,8 @@ const (
 
 // memory is what the node remembers of a store.
 type memory struct {
-	store  Stamper              // nil if the store is none
+	stamps bool                 // the store is a Stamper
+	placed bool                 // and a Placer
 	uptime func() time.Duration // a monotonic clock
 
 	mu   sync.Mutex    // guards all fields below
@@ -66,13 +68,18 @@ type memory struct {
 // has to be read first.
 type lastWrite struct {
 	row Row
+	// places are the first of the queue, as they were at the time at, where it is in
+	// places. turn says that the row was in a wake: it is kept for us.
+	places []Place
+	at     time.Duration
+	turn   bool
 	// notBefore is until when others write the row, as far as is known.
 	notBefore time.Duration
 }
 
 // read notes what was read of a name.
 func (m *memory) read(name string, s Snapshot) {
-	if m.store == nil && s.by == nil {
+	if !m.stamps && s.by == nil {
 		return
 	}
 	m.mu.Lock()
@@ -86,19 +93,45 @@ func (m *memory) read(name string, s Snapshot) {
 }
 
 // wrote notes a row that this node wrote. One that is timed has to be read.
-func (m *memory) wrote(row Row, timed bool) {
+func (m *memory) wrote(row Row, places []Place, timed bool) {
 	if row.Name == MarkerName {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.store == nil && m.seen.by == nil || m.uptime() < m.rows[row.Name].notBefore {
+	now, before := m.uptime(), m.rows[row.Name].notBefore
+	if !m.stamps && m.seen.by == nil || now < before && !m.placed {
 		return
 	}
 	if timed || len(row.State) > mostState {
 		row.Version, row.State = "", nil
 	}
-	m.set(row.Name, lastWrite{row: row})
+	m.set(row.Name, lastWrite{row: row, places: places, at: now, notBefore: before})
+}
+
+// turn notes the row that a wake has: it is kept for that place.
+func (m *memory) turn(row Row, p Place) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stamps || m.seen.by != nil {
+		m.set(row.Name, lastWrite{row: row, places: []Place{p}, at: m.uptime(), turn: true, notBefore: m.rows[row.Name].notBefore})
+	}
+}
+
+// crowd notes that others want a name: whoever comes puts a place at once.
+func (m *memory) crowd(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last := m.rows[name]
+	last.notBefore = m.uptime() + readFor
+	m.set(name, last)
+}
+
+// crowded reports whether others want a name, as far as is known.
+func (m *memory) crowded(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.placed && m.uptime() < m.rows[name].notBefore
 }
 
 // wrong notes that a write from memory was refused: it was late, or else another one
@@ -112,7 +145,7 @@ func (m *memory) wrong(row Row, late bool) {
 	}
 	m.unused = m.unused && row.Version != ""
 	again := m.uptime() + readFor
-	if m.seen.by != nil {
+	if m.seen.by != nil && !m.placed {
 		again = m.uptime() + readForLong
 	}
 	m.set(row.Name, lastWrite{notBefore: again})
@@ -128,17 +161,23 @@ func (m *memory) set(name string, w lastWrite) {
 // recall returns what the store has, if the memory is right. Its clock is the
 // earliest that it may show. The next request for that name has to read, unless
 // this one writes.
-func (m *memory) recall(name string) (s Snapshot, ok bool) {
+func (m *memory) recall(req node.Request) (s Snapshot, ok bool) {
+	name := req.Name
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.uptime()
 	elapsed := now - m.at
 	last, known := m.rows[name]
-	if elapsed > clockAge || now < m.far || known && last.row.Version == "" || !known && !m.unused {
+	switch {
+	case elapsed > clockAge || now < m.far || known && last.row.Version == "" || !known && !m.unused:
+		return s, false
+	case now < last.notBefore && req.Op == node.OpAcquire && !last.turn:
+		return s, false // others want it
+	case len(last.places) > 0 && !last.turn && now-last.at > placesAge:
 		return s, false
 	}
-	m.set(name, lastWrite{})
-	s, s.Row, s.recalled = m.seen, last.row, true
+	m.set(name, lastWrite{notBefore: last.notBefore})
+	s, s.Row, s.Places, s.recalled = m.seen, last.row, last.places, true
 	s.Row.Name = name
 	s.Now = s.Now.Add((elapsed - elapsed/1000).Truncate(time.Microsecond)) // clocks differ in their rates
 	return s, true
@@ -151,7 +190,7 @@ func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot,
 		return present, reply, false, nil
 	}
 	by := n.prepared.Load()
-	s, ok := n.memory.recall(req.Name)
+	s, ok := n.memory.recall(req)
 	if !ok || by == 0 || n.look(&s) != nil {
 		return present, reply, false, nil
 	}
@@ -160,26 +199,17 @@ func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot,
 	if !ok {
 		return present, reply, false, nil
 	}
-	if s.by != nil {
-		if done, err = n.swap(ctx, s, d); !done {
-			n.memory.wrong(s.Row, false)
-		}
-	} else {
-		d.row.Version = crand.Text()
-		if done, present, err = n.memory.store.SwapStamped(ctx, s, *d.row, messages(req.Name, d.wakes)); err != nil {
-			return Snapshot{}, reply, false, n.failed(by, err)
-		}
-		if done {
-			n.memory.wrote(*d.row, false)
-		} else {
-			n.memory.read(req.Name, present)
-			n.memory.wrong(s.Row, s.Row.Version == present.Row.Version)
-		}
-	}
-	if done {
+	done, present, err = n.swap(ctx, s, req, d, s.by == nil)
+	switch {
+	case err != nil:
+		return Snapshot{}, reply, false, err
+	case done:
+		n.follow(ctx, req, &d, present)
 		n.sweepSometimes(ctx, req.Name, s)
+	default:
+		n.memory.wrong(s.Row, s.by == nil && present.Server != "" && s.Row.Version == present.Row.Version)
 	}
-	return present, d.reply, done, err
+	return present, d.reply, done, nil
 }
 
 // decideAhead decides a request for every moment from s.Now to the end of the span,

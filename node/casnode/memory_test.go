@@ -34,20 +34,21 @@ func (s *stampTable) Read(ctx context.Context, name string) (Snapshot, error) {
 	return s.table.Read(ctx, name)
 }
 
-func (s *stampTable) Swap(ctx context.Context, seen Snapshot, next Row, wakes []string) (bool, error) {
-	s.writes++
-	return s.table.Swap(ctx, seen, next, wakes)
-}
+func (s *stampTable) Stamps() {}
 
-func (s *stampTable) SwapStamped(ctx context.Context, seen Snapshot, next Row, wakes []string) (bool, Snapshot, error) {
+func (s *stampTable) Swap(ctx context.Context, seen Snapshot, w Write) (bool, Snapshot, error) {
+	if !w.Stamped {
+		s.writes++
+		return s.table.Swap(ctx, seen, w)
+	}
 	s.guesses++
 	if s.late != nil {
 		s.late()
 	}
-	late, sent := s.clock().Sub(seen.Now), next
+	late, sent, next := s.clock().Sub(seen.Now), w.Row, &w.Row
 	if late >= 0 && late <= Span {
 		next.State = append(binary.BigEndian.AppendUint64(nil, uint64(late.Microseconds())), next.State...)
-		if done, err := s.table.Swap(ctx, seen, next, wakes); done || err != nil {
+		if done, _, err := s.table.Swap(ctx, seen, w); done || err != nil {
 			s.lastStamped = sent
 			return done, Snapshot{}, err
 		}
@@ -123,7 +124,7 @@ func TestRowIsHeldForLongerThanItsWriterRemembers(t *testing.T) {
 				t.Fatalf("%v before a lock expires: %v, %v; want held", time.Until(expires), r.Status, err)
 			}
 			time.Sleep(10 * time.Millisecond)
-			n.memory.wrote(s.lastStamped, false) // as if nobody had asked
+			n.memory.wrote(s.lastStamped, nil, false) // as if nobody had asked
 		}
 		grant(t, n, other)
 	})

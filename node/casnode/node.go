@@ -28,6 +28,7 @@ type Node struct {
 	ears   ears
 	swept  sweep
 	memory memory
+	queue  places
 
 	observer *observer
 	timers   Timers       // nil if the store has none
@@ -68,9 +69,11 @@ func New(store Store, opts *Options) *Node {
 	if h, ok := store.(Hearer); ok && !opts.Poll {
 		n.ears.store = h
 	}
-	n.memory.store, _ = store.(Stamper)
+	_, n.memory.stamps = store.(Stamper)
 	n.observer = newObserver(opts.Uptime)
 	n.memory.uptime = n.observer.uptime
+	n.queue = newPlaces(store, n.observer.uptime)
+	n.memory.placed = n.queue.store != nil
 	n.timers, _ = store.(Timers)
 	return n
 }
@@ -103,12 +106,17 @@ const mostPrepares = 3
 
 // read reads a row, from a store that is prepared.
 func (n *Node) read(ctx context.Context, name string) (Snapshot, error) {
+	return n.present(ctx, name, func() (Snapshot, error) { return n.store.Read(ctx, name) })
+}
+
+// present returns what a call to the store says of a name.
+func (n *Node) present(ctx context.Context, name string, call func() (Snapshot, error)) (Snapshot, error) {
 	for try := 1; ; try++ {
 		if err := n.prepare(ctx); err != nil {
 			return Snapshot{}, err
 		}
 		by := n.prepared.Load()
-		s, err := n.store.Read(ctx, name)
+		s, err := call()
 		if err == nil {
 			s.Row.Name = name
 			err = n.look(&s)
@@ -137,11 +145,11 @@ func (n *Node) GuardsAlone() bool { return true }
 
 // Do executes one request.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if req.Wait || req.Op == node.OpYield {
+	if n.queue.store == nil && (req.Wait || req.Op == node.OpYield) {
 		n.ears.expect(waiter{req.Name, req.Value})
 	}
 	reply, err := n.do(ctx, req)
-	reply.Wakes = reply.Rank > 0 && n.ears.hears()
+	reply.Wakes = reply.Rank > 0 && n.hears()
 	return reply, err
 }
 
@@ -157,20 +165,25 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
 		return node.Reply{}, n.explain(err)
 	}
 	defer end()
+	var present Snapshot
 	for refused := 0; ; {
-		reply, done, err := n.try(ctx, req)
+		reply, done, next, err := n.try(ctx, req, present)
 		if done {
 			return reply, err
 		}
 		if err == nil {
 			refused++
+			if present = next; present.Server != "" && refused <= again {
+				continue
+			}
 			if err = pause(ctx, req, refused); err == nil {
+				present = Snapshot{}
 				continue
 			}
 			err = n.unsent(err)
 		}
-		if refused > 0 {
-			err = fmt.Errorf("%w (others were writing at each of %d tries)", err, refused)
+		if refused > 0 && errors.Is(err, node.ErrUnsent) {
+			err = fmt.Errorf("%w: others wrote the row at each of %d tries (%w)", node.ErrContended, refused, err)
 		}
 		return node.Reply{}, err
 	}
@@ -183,42 +196,78 @@ func (n *Node) check(req node.Request) error {
 	return nodestate.Check(req)
 }
 
-// try executes a request once. done is false if another one changed the row in
-// between.
-func (n *Node) try(ctx context.Context, req node.Request) (reply node.Reply, done bool, err error) {
+// again is how often a request that was refused is tried again at once, if the store
+// says what is there now.
+const again = 2
+
+// try executes a request once, on s if that is not empty. done is false if another one
+// changed the row in between: then present is what is there now, or empty.
+func (n *Node) try(ctx context.Context, req node.Request, s Snapshot) (reply node.Reply, done bool, present Snapshot, err error) {
 	name := req.Name
 	if req.Op == node.OpMark {
 		name = MarkerName
 	}
-	s, reply, done, err := n.foresee(ctx, req)
-	if done || err != nil {
-		return reply, done, err
+	if s.Server == "" {
+		s, reply, done, err = n.foresee(ctx, req)
+		if done || err != nil {
+			return reply, done, present, err
+		}
 	}
 	if s.Server == "" {
-		if s, err = n.read(ctx, name); err != nil {
-			return reply, false, n.unsent(err)
+		if s, err = n.see(ctx, name, req); err != nil {
+			return reply, false, present, n.unsent(err)
 		}
 		n.memory.read(name, s)
-		s.judgeBy(req)
 	}
+	s.judgeBy(req)
 	d, err := n.decide(s, req)
+	if err == nil && refuses(d.reply.Status) && n.queue.joins(req) && !n.queue.has(waiter{name, req.Value}) {
+		n.memory.crowd(name)
+		if s, err = n.put(ctx, req); err == nil {
+			s.judgeBy(req)
+			d, err = n.decide(s, req)
+		}
+	}
 	if err != nil {
-		return d.reply, false, n.unsent(err)
+		return d.reply, false, present, n.unsent(err)
 	}
 	if !n.startTimers(ctx, name, d.timers) {
 		d = d.plain()
 	}
-	done = true
+	done, present = true, s
 	if d.row != nil {
-		done, err = n.swap(ctx, s, d)
+		done, present, err = n.swap(ctx, s, req, d, false)
 	}
-	if done && (d.row == nil || req.Op != node.OpMark) {
+	if !done || err != nil {
+		return d.reply, done, present, err
+	}
+	if d.row == nil || req.Op != node.OpMark {
 		n.trust(ctx, s, req, d.reply)
 	}
-	if done && d.row != nil && req.Op != node.OpMark {
+	n.follow(ctx, req, &d, present)
+	if d.row != nil && req.Op != node.OpMark {
 		n.sweepSometimes(ctx, name, s)
 	}
-	return d.reply, done, err
+	if req.Op == node.OpYield && d.reply.Status == node.Reserved && n.queue.store != nil {
+		if s, err := n.put(ctx, req); err == nil { // else it asks, and has it then
+			d.reply.Rank = s.Rank
+		}
+	}
+	return d.reply, true, present, nil
+}
+
+// see returns what is there for a request. One that leaves a place, or comes to a
+// crowd, does that first.
+func (n *Node) see(ctx context.Context, name string, req node.Request) (Snapshot, error) {
+	w := waiter{name, req.Value}
+	switch {
+	case n.queue.joins(req) && (n.queue.has(w) || n.memory.crowded(name)):
+		return n.put(ctx, req)
+	case req.Op == node.OpRelease && n.queue.store != nil && n.queue.has(w):
+		s, err := n.leave(ctx, n.queue.find(w).Place)
+		return s, err
+	}
+	return n.read(ctx, name)
 }
 
 // decision is what a request comes to.
@@ -233,6 +282,11 @@ type decision struct {
 	// by their ids. plain is the decision without them.
 	timers map[string]time.Duration
 	plain  func() decision
+
+	// entry is what the row says then, if the queue is in places. drop is the place
+	// that goes with it.
+	entry *nodestate.Entry
+	drop  *Place
 }
 
 // decide executes a request on a snapshot.
@@ -266,12 +320,21 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 	if err := crowded(&entry, req); err != nil {
 		return d, err
 	}
-	if s.by != nil && req.Ticket != 0 {
+	if n.queue.store != nil {
+		n.beside(&s, &entry, req)
+		d.entry = &entry
+		if req.Op == node.OpRelease && req.NoRepair == 0 && entry.Holders.Of(req.Value, req.Share) < 0 && n.queue.sure(req) {
+			req.Token = 0 // nothing of it can come later: there is no fence to raise
+		}
+	} else if s.by != nil && req.Ticket != 0 {
 		req.Ticket = entry.Queue.Place(req)
 	}
 	before, queue, waited := s.same(&entry), entry.Queue, entry.Waits(req.Value)
 	d.reply, d.wakes = server.ApplyTo(&entry, s.Now, req)
 	s.hideStamps(&d.reply)
+	if n.queue.store != nil {
+		n.placed(&d, req)
+	}
 	if lost != nil && d.reply.Status == node.Granted {
 		replace(&entry, &server, req, s.Now)
 	}
@@ -281,7 +344,9 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 		entry.Limit(mostRecords, mostEnded, req.Occurrence, s.Now)
 		if n.timers != nil {
 			plain := entry.Clone()
-			d.timers = leaveTimers(&entry, req, d.reply, waited, s.Now)
+			if n.queue.store == nil || len(s.Places) == 0 { // who waits observes
+				d.timers = leaveTimers(&entry, req, d.reply, waited, s.Now)
+			}
 			d.plain = func() decision { return s.writes(d, changed, req.Name, &plain) }
 		}
 	}
@@ -336,15 +401,32 @@ func (s *Snapshot) encodeMarker(m *nodestate.Marker) ([]byte, map[uint64]time.Du
 	return m.AppendTo(nil), nil
 }
 
-// swap writes a row under a new version, and reports whether it did. If the store
-// has to be prepared, it did not.
-func (n *Node) swap(ctx context.Context, seen Snapshot, d decision) (bool, error) {
+// swap writes a row under a new version, and reports whether it did. present is what is
+// there after that; it may be empty if nothing was written, or say nothing but the
+// places if it was. If the store has to be prepared, nothing was written.
+func (n *Node) swap(ctx context.Context, seen Snapshot, req node.Request, d decision, stamped bool) (done bool, present Snapshot, err error) {
 	row := *d.row
 	row.Version = crand.Text()
-	by := n.prepared.Load()
-	done, err := n.store.Swap(ctx, seen, row, messages(row.Name, d.wakes))
+	by, acquires := n.prepared.Load(), n.queue.store != nil && (req.Op == node.OpAcquire || req.Op == node.OpRepair)
+	if acquires {
+		n.queue.writing(req).Add(1)
+	}
+	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row), Stamped: stamped, Drop: d.drop})
+	err = n.failed(by, err)
+	if acquires {
+		if err != nil && !errors.Is(err, node.ErrUnsent) {
+			n.queue.doubt(req)
+		}
+		n.queue.writing(req).Add(-1)
+	}
+	if !done && err == nil && present.Server != "" {
+		present.Row.Name = row.Name
+		if err = n.look(&present); err == nil {
+			n.memory.read(row.Name, present)
+		}
+	}
 	if done {
-		n.memory.wrote(row, len(seen.Row.Timers) > 0 || len(d.timers) > 0)
+		n.memory.wrote(row, present.Places, len(seen.Row.Timers) > 0 || len(d.timers) > 0)
 		if seen.by != nil {
 			if seen.recalled { // and it was right
 				seen.recalled = false
@@ -354,7 +436,7 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, d decision) (bool, error
 			n.dropTimers(ctx, seen, row)
 		}
 	}
-	return done, n.failed(by, err)
+	return done, present, err
 }
 
 // failed explains the error of a write, after the store was prepared for the

@@ -79,9 +79,14 @@ func (s *table) Read(_ context.Context, name string) (Snapshot, error) {
 	return snap, nil
 }
 
-func (s *table) Swap(_ context.Context, seen Snapshot, next Row, _ []string) (bool, error) {
+func (s *table) Swap(_ context.Context, seen Snapshot, w Write) (done bool, present Snapshot, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	done, err = s.swap(seen, w.Row)
+	return done, present, err
+}
+
+func (s *table) swap(seen Snapshot, next Row) (bool, error) {
 	s.swaps++
 	if s.gone {
 		return false, ErrUnprepared

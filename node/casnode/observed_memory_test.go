@@ -23,12 +23,12 @@ func (c *counted) Read(ctx context.Context, name string) (casnode.Snapshot, erro
 	return c.Timed.Read(ctx, name)
 }
 
-func (c *counted) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row, wakes []string) (bool, error) {
-	done, err := c.Timed.Swap(ctx, seen, row, wakes)
+func (c *counted) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (bool, casnode.Snapshot, error) {
+	done, present, err := c.Timed.Swap(ctx, seen, w)
 	if !done {
 		c.refused++
 	}
-	return done, err
+	return done, present, err
 }
 
 // do executes a request, which must have this outcome.

@@ -51,6 +51,11 @@ type Snapshot struct {
 	KeepsFences bool
 	Floor       node.Token
 
+	// Places are the first FirstPlaces of the name's queue, in order, of processes
+	// that live. Rank is that of the place that was put, or more. See Placer.
+	Places []Place
+	Rank   int
+
 	by      *observer     // nil if the store has a clock
 	up      time.Duration // when it was read, by the observer's clock
 	ahead   time.Duration // how far Now is ahead of the observer's clock
@@ -74,16 +79,17 @@ type Store interface {
 	Scan(ctx context.Context, after string, limit int) ([]Row, error)
 	// Swap writes a row if the row of that name, the marker and the server's
 	// identity are those of seen, all of it in one statement or transaction. It
-	// reports whether it did. If it did, it sends the wakes, to every Hear of
-	// every client; a store that is no Hearer ignores them. If the row is the
-	// marker, seen.Row is what was read of it: that and the identity are compared,
-	// and seen.Marker is ignored.
+	// reports whether it did. If the row is the marker, seen.Row is what was read of
+	// it: that and the identity are compared, and seen.Marker is ignored.
+	//
+	// present is what Read would return after that. If nothing was written, a store
+	// may leave it empty, and the node reads.
 	//
 	// An error that wraps node.ErrUnsent promises that nothing was written, and
 	// will not be. After any other error it may be written now, later or never.
 	// If in doubt, do not wrap it: after a commit was sent, only if the server
 	// answers that it rolled back.
-	Swap(ctx context.Context, seen Snapshot, row Row, wakes []string) (bool, error)
+	Swap(ctx context.Context, seen Snapshot, w Write) (done bool, present Snapshot, err error)
 	// String names the store in errors and in the membership, like an address.
 	// All clients use the same name, and other stores have another one. So it has
 	// no user in it, and no password: no @. It has no space.
@@ -91,6 +97,22 @@ type Store interface {
 	// Close frees its resources. Methods that are called later return errors.
 	Close() error
 }
+
+// Write is what a Swap writes.
+type Write struct {
+	Row Row
+	// Wakes are sent if the row was written. A store that is no Hearer ignores them.
+	Wakes []Wake
+	// Stamped says that nobody has read the row and the marker together, and that
+	// the clock is a guess; see Stamper.
+	Stamped bool
+	// Drop is a place that is removed with the write, if it is there; see Placer.
+	Drop *Place
+}
+
+// Wake is a text for a process: of letters, digits, spaces, + and /, up to 2,000. It
+// may get lost.
+type Wake struct{ Process, Text string }
 
 // Preparer is implemented by a store that has to be prepared, such as one whose
 // table must be created.
@@ -116,15 +138,60 @@ type Sweeper interface {
 	Remove(ctx context.Context, seen Snapshot, rows []Row) error
 }
 
-// Hearer is implemented by a store that can deliver texts to its clients. They
-// have letters, digits, spaces, + and /, up to 2,000 in all. Some may get lost.
+// Hearer is implemented by a store that can deliver texts to its clients.
 type Hearer interface {
-	// Hear calls heard with each wake of a Swap, of any client, until ctx ends or
-	// the connection breaks. It calls ready when none is missed from then on. It
-	// returns why it ended, and calls neither of them after that. A Node runs one
-	// at a time, after Prepare, and ends it before it closes the store. It is no
-	// request: Options.Requests does not count it.
-	Hear(ctx context.Context, ready func(), heard func(wake string)) error
+	// Hear calls heard with each wake for a process, until ctx ends or the connection
+	// breaks. It may also call it with those for others. It calls ready when none is
+	// missed from then on. It returns why it ended, and calls neither of them after
+	// that. A Node runs one at a time, after Prepare, and ends it before it closes the
+	// store. It is no request: Options.Requests does not count it.
+	Hear(ctx context.Context, process string, ready func(), heard func(text string)) error
+}
+
+// Place is a place in the queue of a name: a row of its own, which only its owner
+// writes.
+type Place struct {
+	// Name is that of the lock. Waiter is who waits: letters, digits, - and _, up to
+	// 400. There is one place of a waiter for a name.
+	Name, Waiter string
+	// Process is whose it is: letters and digits, up to 32. The place lives with it.
+	Process string
+	// Ticket is when the waiter came. Places are ordered by it, then by Waiter. A
+	// store that has an order of its own may take that: a revision, a sequence.
+	Ticket int64
+}
+
+const (
+	// FirstPlaces is how many places a Snapshot has.
+	FirstPlaces = 3
+	// PlaceLease is for how long a process lives that shows no life.
+	PlaceLease = 10 * time.Second
+)
+
+// Placer is implemented by a store that keeps the queue of a name in places. Then a
+// crowd does not write the row: who waits puts a place, and only those that may act
+// write the row. Without it the queue is in the row.
+//
+// No lock depends on a place: if all of them were lost, locks would be slow and unfair.
+// But wakes depend on one rule. A put reads the row after the place is committed, and a
+// Swap reads the places after the row is committed, each in a snapshot of its own, or
+// both in one step. So of a waiter that comes and a holder that leaves, one sees the
+// other. Otherwise the waiter sleeps, and the lock is free.
+type Placer interface {
+	// Put stores a place, unless it is there, and returns what Read does after that,
+	// with the places and the rank. again says that it was stored before.
+	Put(ctx context.Context, p Place, again bool) (Snapshot, error)
+	// Drop removes a place, if it is there, and returns what Read does after that.
+	Drop(ctx context.Context, p Place) (Snapshot, error)
+	// Evict removes the places that a process has for a name. If both are empty, it
+	// removes those of all processes that do not live.
+	Evict(ctx context.Context, name, process string) error
+	// Live has a process live for PlaceLease from now. It reports whether the process
+	// has lived since the last call: otherwise its places may be gone.
+	Live(ctx context.Context, process string) (bool, error)
+	// Places returns the places of a name, in order, of processes that live; of all
+	// names if it is empty.
+	Places(ctx context.Context, name string) ([]Place, error)
 }
 
 // Timers is implemented by a store without a clock that can count all the same. Then
@@ -147,19 +214,17 @@ type Timers interface {
 // Stamper is implemented by a store that can put the time of a write into the row.
 // A request that nobody contends for then needs no Read before its write.
 type Stamper interface {
-	// SwapStamped is like Swap, for a snapshot that may be old: nobody has read
+	// Stamps says that Swap obeys Write.Stamped: seen may be old. Nobody has read
 	// seen.Row and seen.Marker together, and seen.Now is a guess of the present
 	// time. So the same statement also compares the clock, as of the moment when it
 	// began, before it waited for anything. That must be seen.Now, or later by up to
-	// Span. By how many microseconds it is later is written before row.State, in
-	// 8 bytes, big-endian. The row is not the marker.
-	//
-	// If row, marker, identity or clock are others, nothing is written, and it
-	// returns what Read would. Its errors are those of Swap.
-	SwapStamped(ctx context.Context, seen Snapshot, row Row, wakes []string) (done bool, present Snapshot, err error)
+	// Span. By how many microseconds it is later is written before the state, in
+	// 8 bytes, big-endian. The row is not the marker. If nothing was written, present
+	// is not empty.
+	Stamps()
 }
 
-// Span is by how much a SwapStamped may come later than its caller expects.
+// Span is by how much a stamped write may come later than its caller expects.
 const Span = 200 * time.Millisecond
 
 // Unmarked is the state of the marker's row on a server that is not marked, for a

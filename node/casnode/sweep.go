@@ -43,6 +43,9 @@ const mostSwept = 10_000
 // sweepSometimes sweeps after a few of the writes. Another one will if it cannot.
 func (n *Node) sweepSometimes(ctx context.Context, name string, seen Snapshot) {
 	if rand.N(sweepEvery) == 0 {
+		if n.queue.store != nil {
+			_ = n.queue.store.Evict(ctx, "", "")
+		}
 		_ = n.sweep(ctx, name, seen)
 	}
 }

@@ -138,5 +138,5 @@ func (n *Node) trust(ctx context.Context, s Snapshot, req node.Request, reply no
 	s.Row = s.Marker
 	row := Row{Name: MarkerName}
 	row.State, _ = s.encodeMarker(&m)
-	_, _ = n.swap(ctx, s, decision{row: &row, fresh: map[uint64]time.Duration{}})
+	_, _, _ = n.swap(ctx, s, node.Request{Op: node.OpMark}, decision{row: &row, fresh: map[uint64]time.Duration{}}, false)
 }

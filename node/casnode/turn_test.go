@@ -25,11 +25,11 @@ func (s *distant) Read(ctx context.Context, name string) (Snapshot, error) {
 	return s.table.Read(ctx, name)
 }
 
-func (s *distant) Swap(ctx context.Context, seen Snapshot, next Row, wakes []string) (bool, error) {
+func (s *distant) Swap(ctx context.Context, seen Snapshot, w Write) (bool, Snapshot, error) {
 	if err := s.pass(ctx); err != nil {
-		return false, err
+		return false, Snapshot{}, err
 	}
-	return s.table.Swap(ctx, seen, next, wakes)
+	return s.table.Swap(ctx, seen, w)
 }
 
 func (s *distant) pass(ctx context.Context) error {

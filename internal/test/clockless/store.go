@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +27,15 @@ type Shelf struct {
 	floor  node.Token
 	server string
 	timers map[string]map[string]time.Duration // by row and id, when they end
-	ears   map[*int]func(string)
+	ears   map[*int]ear
+	places []casnode.Place
+	lived  map[string]time.Duration // until when a process lives
+}
+
+// ear is who hears.
+type ear struct {
+	process string
+	heard   func(string)
 }
 
 // Damage is a rule that a store breaks.
@@ -57,7 +64,8 @@ func New(uptime func() time.Duration) *Shelf {
 	}
 	return &Shelf{
 		Uptime: uptime, rows: map[string]casnode.Row{}, server: rand.Text(),
-		timers: map[string]map[string]time.Duration{}, ears: map[*int]func(string){},
+		timers: map[string]map[string]time.Duration{}, ears: map[*int]ear{},
+		lived: map[string]time.Duration{},
 	}
 }
 
@@ -154,29 +162,35 @@ func (s *Store) Read(ctx context.Context, name string) (casnode.Snapshot, error)
 }
 
 // Swap writes a row.
-func (s *Store) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row, wakes []string) (bool, error) {
+func (s *Store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
 	if err := s.unable(ctx); err != nil {
-		return false, err
+		return false, present, err
 	}
 	s.between()
 	s.mu.Lock()
+	row := w.Row
 	same := s.rows[row.Name].Version == seen.Row.Version && s.server == seen.Server &&
 		(row.Name == casnode.MarkerName || s.rows[casnode.MarkerName].Version == seen.Marker.Version) &&
 		(seen.Row.Version != "" || s.floor == seen.Floor || s.Damage == InsertsAnyFloor)
 	if same {
 		s.rows[row.Name] = row
 	}
-	ears := slices.Collect(maps.Values(s.ears))
-	s.mu.Unlock()
-	if !same {
-		return false, nil
+	if same && w.Drop != nil {
+		s.drop(*w.Drop)
 	}
-	for _, wake := range wakes {
-		for _, hear := range ears {
-			hear(wake)
+	var tell []func()
+	for _, wake := range w.Wakes {
+		for _, e := range s.ears {
+			if same && (wake.Process == "" || wake.Process == e.process) {
+				tell = append(tell, func() { e.heard(wake.Text) })
+			}
 		}
 	}
-	return true, nil
+	s.mu.Unlock()
+	for _, f := range tell {
+		f()
+	}
+	return same, present, nil
 }
 
 // Scan returns rows in the order of their names.
@@ -218,13 +232,13 @@ func (s *Store) Remove(_ context.Context, seen casnode.Snapshot, rows []casnode.
 }
 
 // Hear calls heard with every wake.
-func (s *Store) Hear(ctx context.Context, ready func(), heard func(string)) error {
+func (s *Store) Hear(ctx context.Context, process string, ready func(), heard func(string)) error {
 	if s.closed {
 		return errors.New("the store is closed")
 	}
 	id := new(int)
 	s.mu.Lock()
-	s.ears[id] = heard
+	s.ears[id] = ear{process, heard}
 	s.mu.Unlock()
 	ready()
 	<-ctx.Done()

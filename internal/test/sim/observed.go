@@ -60,17 +60,22 @@ func (r remote) Read(ctx context.Context, name string) (casnode.Snapshot, error)
 	return carry(ctx, r.l, node.OpInspect, func() (casnode.Snapshot, error) { return r.Timed.Read(context.Background(), name) })
 }
 
-func (r remote) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row, wakes []string) (bool, error) {
-	return carry(ctx, r.l, node.OpAcquire, func() (bool, error) {
-		done, err := r.Timed.Swap(context.Background(), seen, row, wakes)
-		r.l.host.holders(row.Name) // somebody counts who never fails
-		return done, err
+func (r remote) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
+	type result struct {
+		done    bool
+		present casnode.Snapshot
+	}
+	a, err := carry(ctx, r.l, node.OpAcquire, func() (a result, err error) {
+		a.done, a.present, err = r.Timed.Swap(context.Background(), seen, w)
+		r.l.host.holders(w.Row.Name) // somebody counts who never fails
+		return a, err
 	})
+	return a.done, a.present, err
 }
 
-func (r remote) Hear(ctx context.Context, ready func(), heard func(string)) error {
+func (r remote) Hear(ctx context.Context, process string, ready func(), heard func(string)) error {
 	l, w := r.l, r.l.w
-	return r.Timed.Hear(ctx, ready, func(text string) {
+	return r.Timed.Hear(ctx, process, ready, func(text string) {
 		id := w.dice.roll(l.number(), uint64(w.now()), 77)
 		if w.plan.Storm == 0 || w.now() >= w.plan.Mend || mix(id)%20 > 0 { // else it is lost
 			w.after(w.trip(id)+l.client.pausedFor(w.now()), func() { heard(text) })

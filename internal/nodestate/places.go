@@ -1,0 +1,115 @@
+package nodestate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is for nodes that keep the queue beside the entry, in places, each of which
+// only its owner writes. The entry says nothing of who waits. It says for whom a free
+// name is kept: Head, until Lapses. So who waits writes nothing here, except the first
+// one, and whoever finds that the first one does not take what is free.
+//
+// Places live with their processes. A waiter that does not take what is kept for it
+// delays the others by one turn. Then its process has no places for the name any more.
+// If it lives, it puts them again, with their old tickets.
+
+// Beside has the queue be in places, of which these are the first, in order. more says
+// that there may be others behind them. fresh says that the name may have been free for
+// a moment only: the first waiter is about to take it, and nobody needs to keep it for
+// that one.
+func (q *Queue) Beside(first []node.Waiter, more, fresh bool) {
+	q.Waiters, q.beside, q.more, q.fresh = first, true, more, fresh
+}
+
+// Evicts returns the waiter whose process missed its turn; nil for none.
+func (q *Queue) Evicts() *node.Waiter { return q.evicts }
+
+// Late reports whether the request must have no place: see Entry.wait.
+func (q *Queue) Late() bool { return q.late }
+
+// keep keeps a free name for the first waiter, and notifies it, and the second that it
+// is near. A name that is kept for another one stays so until that one's turn is over.
+func (q *Queue) keep(holders node.Holders, s *serving) {
+	q.skip(s)
+	room := holders.Room(-1)
+	if len(q.Waiters) == 0 || !room.Take(q.Waiters[0].Share) {
+		q.unkeep()
+		return
+	}
+	first := q.Waiters[0].Value
+	// The others in sight look again when its turn is over. Those behind them ask
+	// less often, and all the same.
+	s.watch = q.Head != s.asker && first != s.asker && q.rank(s.asker) > 0
+	if q.Head != "" || first == s.asker || q.fresh {
+		return
+	}
+	q.Head, q.Notice, q.Lapses = first, Turn, s.now.Add(s.turn)
+	s.tell(node.WakeTurn, first)
+	if len(q.Waiters) > 1 {
+		s.tell(node.WakeNear, q.Waiters[1].Value)
+	}
+}
+
+// skip removes who did not take what was kept for it, and the other places of its
+// process. It does nothing to who has left, or asks now.
+func (q *Queue) skip(s *serving) {
+	at := q.rank(q.Head) - 1
+	switch {
+	case q.Head == "" || q.Head == s.asker && at >= 0:
+	case at < 0:
+		q.unkeep()
+	case !q.Lapses.After(s.now):
+		gone := q.Waiters[at]
+		q.evicts = &gone
+		q.Waiters = slices.DeleteFunc(slices.Clone(q.Waiters), func(w node.Waiter) bool {
+			return w.Value != s.asker && (w.Value == gone.Value || w.Process == gone.Process)
+		})
+		q.unkeep()
+	}
+}
+
+func (q *Queue) unkeep() { q.Head, q.Notice, q.Lapses = "", NoNotice, time.Time{} }
+
+// isNextBeside is isNext where only the first places are in sight.
+func (q *Queue) isNextBeside(req node.Request, asks bool, room node.Room) bool {
+	kept := q.rank(q.Head) - 1
+	switch {
+	case asks && q.Head == req.Value && kept >= 0:
+		return room.Take(req.Share)
+	case req.Op != node.OpYield && kept >= 0 && !room.Take(q.Waiters[kept].Share):
+		return false
+	}
+	for i, w := range q.Waiters {
+		switch {
+		case asks && w.Value == req.Value:
+			return room.Take(req.Share)
+		case req.Op == node.OpYield && compare(waiter(req), w) < 0: // it came later
+		case i != kept && !room.Take(w.Share):
+			return false
+		}
+	}
+	return (!q.more || req.Op == node.OpYield) && room.Take(req.Share)
+}
+
+// Pass keeps a name that is free for the first waiter, if it is not kept for one. It
+// returns the notifications. wakes says that they are delivered.
+func (e *Entry) Pass(now time.Time, wakes bool) []node.Wake {
+	s := &serving{now: now, fence: e.Fence, turn: turnOf(wakes)}
+	e.Queue.keep(e.Holders, s)
+	return s.wakes
+}
+
+// Kept reports whether the name is kept for one of the waiters, or has no room for the
+// first of them.
+func (e *Entry) Kept(first []node.Waiter) bool {
+	room := e.Holders.Room(-1)
+	return len(first) == 0 || !room.Take(first[0].Share) ||
+		slices.ContainsFunc(first, func(w node.Waiter) bool { return w.Value == e.Queue.Head })
+}
+
+// FreshFor is how long a name may be free without being kept for anybody: the first
+// waiter takes it meanwhile. Who sees it for longer keeps it for that one.
+const FreshFor = 50 * time.Millisecond

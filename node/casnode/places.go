@@ -1,0 +1,373 @@
+package casnode
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is the queue of a store that keeps it in places: see Placer. The rules are
+// those of nodestate, which sees the first places.
+//
+//	who comes       puts a place, and reads what is there after that
+//	who is first    takes the lock, in a write that removes its place
+//	who releases    keeps the lock for the first place, and wakes that waiter. The wake
+//	                has the row, so that the waiter writes without a read before it
+//	who leaves      removes its place, and reads. What was kept for it is passed on
+//
+// A release goes by the places that its holder saw last. So after each write the places
+// are looked at, and if the name is free for a waiter that it is not kept for, it is
+// passed on.
+
+// places are what this process has in the queues.
+type places struct {
+	store   Placer // nil if the queues are in the rows
+	process string
+	uptime  func() time.Duration
+
+	renewing sync.Mutex // held while the process shows that it lives
+
+	mu     sync.Mutex // guards all fields below
+	own    map[waiter]*ownPlace
+	pruned time.Duration
+	// free has the rows that were free, and not kept for anybody, by name.
+	free map[string]seenFree
+	// lived is when the process showed last that it lives; 0 for never.
+	lived time.Duration
+
+	// writes counts the acquisitions that are being written, by their waiters.
+	writes [64]atomic.Int32
+}
+
+// ownPlace is what is known of a waiter of this process.
+type ownPlace struct {
+	Place
+	put    bool // it was stored
+	rank   int  // when it was looked at last
+	unsure bool // an acquisition of it may still be written
+	asked  time.Duration
+}
+
+// seenFree is a version of a row, and since when it has been seen.
+type seenFree struct {
+	version string
+	since   time.Duration
+}
+
+// mostFree is how many names are remembered that were free.
+const mostFree = 1024
+
+func newPlaces(store Store, uptime func() time.Duration) places {
+	p, _ := store.(Placer)
+	return places{store: p, process: crand.Text(), uptime: uptime, own: map[waiter]*ownPlace{}, free: map[string]seenFree{}}
+}
+
+// order is an encoding that keeps the order of what it encodes.
+var order = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+// longestWaiter is the longest Place.Waiter.
+const longestWaiter = 400
+
+// placeOf returns the place that a request would have, without its process.
+func placeOf(req node.Request) Place {
+	return Place{Name: req.Name, Waiter: fmt.Sprintf("%d-%d-%s", req.Mode, req.Slots, order.EncodeToString([]byte(req.Value))), Ticket: req.Ticket}
+}
+
+// waiter returns what the rules see of a place.
+func (p Place) waiter() (w node.Waiter, err error) {
+	parts := strings.SplitN(p.Waiter, "-", 3)
+	if len(parts) != 3 {
+		return w, errors.New("a place is damaged")
+	}
+	mode, err1 := strconv.ParseUint(parts[0], 10, 8)
+	slots, err2 := strconv.ParseUint(parts[1], 10, 8)
+	value, err3 := order.DecodeString(parts[2])
+	w = node.Waiter{Value: string(value), Ticket: p.Ticket, Share: node.Share{Mode: node.Mode(mode), Slots: uint8(slots)}, Process: p.Process}
+	return w, errors.Join(err1, err2, err3, w.Share.Check())
+}
+
+// waiters returns those places that are not damaged.
+func waiters(all []Place) (ws []node.Waiter) {
+	for _, p := range all {
+		if w, err := p.waiter(); err == nil {
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
+// joins reports whether a request that is refused has a place.
+func (q *places) joins(req node.Request) bool {
+	return q.store != nil && req.Op == node.OpAcquire && req.Wait && len(placeOf(req).Waiter) <= longestWaiter
+}
+
+// find returns what is known of a waiter; nil for nothing.
+func (q *places) find(w waiter) *ownPlace {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.own[w]
+}
+
+// expect notes that a request will have a place. It returns it, and whether it was
+// stored before.
+func (q *places) expect(req node.Request) (p *ownPlace, again bool) {
+	now, w := q.uptime(), waiter{req.Name, req.Value}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now-q.pruned > remembered {
+		q.pruned = now
+		maps.DeleteFunc(q.own, func(_ waiter, p *ownPlace) bool { return now-p.asked > remembered })
+	}
+	if p = q.own[w]; p == nil {
+		p = new(ownPlace)
+		q.own[w] = p
+	}
+	if p.Name == "" {
+		p.Place = placeOf(req)
+		p.Process = q.process
+	}
+	p.asked = now
+	return p, p.put
+}
+
+// has reports whether a waiter of this process has a place.
+func (q *places) has(w waiter) bool {
+	p := q.find(w)
+	return p != nil && p.Name != ""
+}
+
+func (q *places) forget(w waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.own, w)
+}
+
+// doubt notes that an acquisition may still be written.
+func (q *places) doubt(req node.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := waiter{req.Name, req.Value}
+	if q.own[w] == nil {
+		q.own[w] = new(ownPlace)
+	}
+	q.own[w].unsure, q.own[w].asked = true, q.uptime()
+}
+
+var seed = maphash.MakeSeed()
+
+// writing counts an acquisition that is being written.
+func (q *places) writing(req node.Request) *atomic.Int32 {
+	return &q.writes[maphash.String(seed, req.Value)%uint64(len(q.writes))]
+}
+
+// sure reports whether nothing that the waiter asked for can be written any more.
+func (q *places) sure(req node.Request) bool {
+	p := q.find(waiter{req.Name, req.Value})
+	return p != nil && !p.unsure && q.writing(req).Load() == 0
+}
+
+// freshly reports whether a row that is free for its first waiter was seen so for a
+// moment at the most.
+func (q *places) freshly(row Row) bool {
+	now := q.uptime()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	seen, known := q.free[row.Name]
+	if !known || seen.version != row.Version {
+		if len(q.free) >= mostFree {
+			clear(q.free)
+		}
+		seen = seenFree{row.Version, now}
+		q.free[row.Name] = seen
+	}
+	return now-seen.since < nodestate.FreshFor
+}
+
+// live has the process show that it lives, if it has not for a while. If it has missed
+// that, its places may be gone, and are put anew.
+func (q *places) live(ctx context.Context) error {
+	now := q.uptime()
+	since := func() time.Duration {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.lived == 0 {
+			return PlaceLease
+		}
+		return now - q.lived
+	}
+	if since() < PlaceLease/3 {
+		return nil
+	}
+	if since() < PlaceLease/2 && !q.renewing.TryLock() {
+		return nil // another caller does
+	} else if since() >= PlaceLease/2 {
+		q.renewing.Lock()
+	}
+	defer q.renewing.Unlock()
+	if since() < PlaceLease/3 {
+		return nil
+	}
+	lived, err := q.store.Live(ctx, q.process)
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.lived = max(now, 1)
+	if !lived {
+		for _, p := range q.own {
+			p.put = false
+		}
+	}
+	return nil
+}
+
+// put puts the place of a request, and returns what is there after that.
+func (n *Node) put(ctx context.Context, req node.Request) (s Snapshot, err error) {
+	if err := n.prepare(ctx); err != nil {
+		return s, err
+	}
+	if err := n.queue.live(ctx); err != nil {
+		return s, err
+	}
+	p, again := n.queue.expect(req)
+	s, err = n.present(ctx, req.Name, func() (Snapshot, error) { return n.queue.store.Put(ctx, p.Place, again) })
+	if err == nil {
+		n.queue.mu.Lock()
+		p.put, p.rank = true, s.Rank
+		n.queue.mu.Unlock()
+	}
+	return s, err
+}
+
+// leave removes the place of a waiter of this process, and returns what is there after
+// that.
+func (n *Node) leave(ctx context.Context, p Place) (Snapshot, error) {
+	p.Process = n.queue.process
+	return n.present(ctx, p.Name, func() (Snapshot, error) { return n.queue.store.Drop(ctx, p) })
+}
+
+// beside has the entry of a snapshot see the first places.
+func (n *Node) beside(s *Snapshot, e *nodestate.Entry, req node.Request) {
+	first := waiters(s.Places)
+	fresh := req.Wait && req.Op == node.OpAcquire && !e.Kept(first) && n.queue.freshly(s.Row)
+	e.Queue.Beside(first, len(s.Places) >= FirstPlaces, fresh)
+}
+
+// refuses reports whether a caller that waits has to ask again.
+func refuses(s node.Status) bool {
+	return s == node.Held || s == node.Foreign || s == node.Reserved
+}
+
+// placed adds to a decision what it comes to for the place of the request.
+func (n *Node) placed(d *decision, req node.Request) {
+	p := n.queue.find(waiter{req.Name, req.Value})
+	switch {
+	case p == nil || p.Name == "" || req.Op != node.OpAcquire:
+	case d.reply.Status == node.Granted:
+		d.drop = &p.Place
+	case d.entry.Queue.Late():
+		d.reply.Rank = 0
+	case d.reply.Rank == 0 && req.Wait && refuses(d.reply.Status):
+		d.reply.Rank = p.rank
+	}
+}
+
+// follow does what is left to do after a decision was carried out. present has the
+// places after it.
+func (n *Node) follow(ctx context.Context, req node.Request, d *decision, present Snapshot) {
+	w := waiter{req.Name, req.Value}
+	if d.entry == nil {
+		return
+	}
+	if d.row != nil && !d.entry.Kept(waiters(present.Places)) {
+		n.passOn(ctx, req.Name)
+	}
+	if gone := d.entry.Queue.Evicts(); gone != nil {
+		if gone.Process != n.queue.process {
+			_ = n.queue.store.Evict(ctx, req.Name, gone.Process) // else another one will
+		} else if p := n.queue.find(waiter{req.Name, gone.Value}); p != nil && p.Name != "" {
+			_, _ = n.leave(ctx, p.Place)
+		}
+	}
+	switch {
+	case d.drop != nil, req.Op == node.OpRelease:
+		n.queue.forget(w)
+	case d.entry.Queue.Late() && n.queue.has(w):
+		_, _ = n.leave(ctx, placeOf(req))
+		n.queue.forget(w)
+	}
+	if d.reply.Confirmed && present.Server != "" {
+		d.reply.Next = 0
+		for _, p := range present.Places {
+			if d.reply.Next == 0 || p.Ticket < d.reply.Next {
+				d.reply.Next = p.Ticket
+			}
+		}
+	}
+}
+
+// mostPasses is how often somebody tries to pass a name on. Others will look, too.
+const mostPasses = 10
+
+// passOn keeps a name for its first waiter, if it is free and not kept for one.
+func (n *Node) passOn(ctx context.Context, name string) {
+	for range mostPasses {
+		s, err := n.read(ctx, name)
+		if err != nil || n.pass(ctx, s) {
+			return
+		}
+	}
+}
+
+// pass does so once, and reports whether there is nothing left to do.
+func (n *Node) pass(ctx context.Context, s Snapshot) bool {
+	e, err := s.entry()
+	first := waiters(s.Places)
+	if err != nil || e.Kept(first) {
+		return true
+	}
+	e.Queue.Beside(first, len(s.Places) >= FirstPlaces, false)
+	d := decision{wakes: e.Pass(s.Now, n.ears.store != nil), entry: &e}
+	if len(d.wakes) == 0 {
+		return true
+	}
+	d = s.writes(d, true, s.Row.Name, &e)
+	done, present, err := n.swap(ctx, s, node.Request{Name: s.Row.Name}, d, false)
+	return err != nil || done && e.Kept(waiters(present.Places))
+}
+
+// forsakeLimit is how long it may take to pass on what nobody waits for.
+const forsakeLimit = 5 * time.Second
+
+// forsaken passes a name on that is kept for a waiter who has left.
+func (n *Node) forsaken(w waiter) {
+	ctx, cancel := context.WithTimeout(context.Background(), forsakeLimit)
+	defer cancel()
+	s, err := n.read(ctx, w.name)
+	if err != nil {
+		return
+	}
+	for _, p := range s.Places {
+		if v, err := p.waiter(); err == nil && v.Value == w.value && p.Process == n.queue.process && !n.queue.has(w) {
+			if s, err = n.leave(ctx, p); err != nil {
+				return
+			}
+		}
+	}
+	if !n.pass(ctx, s) {
+		n.passOn(ctx, w.name)
+	}
+}
