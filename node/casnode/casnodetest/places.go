@@ -28,10 +28,8 @@ var placeClaims = []claim{
 			p.shows("Put", seen, all)
 			p.queue("job", all...)
 		}
-		for _, place := range all[:2] { // whatever its client knows
-			p.join(p.a, place)
-			_, err := p.placer(p.b).Put(p.ctx, place, false)
-			p.done("Put", err)
+		for i, place := range all[:4] { // whatever its client knows
+			p.rejoin([]casnode.Store{p.a, p.b}[i%2], place, i < 2)
 		}
 		p.queue("job", all...)
 	}},
@@ -126,7 +124,7 @@ var placeClaims = []claim{
 		p.queue("job", third)
 		p.queue("other", other)
 		// Its owner does not know that.
-		if seen := p.join(p.a, first); len(seen.Places) != 2 || !slices.Contains(seen.Places, first) {
+		if seen := p.rejoin(p.a, first, true); len(seen.Places) != 2 || !slices.Contains(seen.Places, first) {
 			p.Errorf("a place that was evicted is put again, and the places are %v", seen.Places)
 		}
 	}},
@@ -267,10 +265,16 @@ func (p *probe) place(name, waiter, process string, ticket int64) casnode.Place 
 	return casnode.Place{Name: p.name(name), Waiter: waiter, Process: p.process(process), Ticket: ticket}
 }
 
-// join puts a place that may be there.
+// join puts a place.
 func (p *probe) join(s casnode.Store, here casnode.Place) casnode.Snapshot {
 	p.Helper()
-	seen, err := p.placer(s).Put(p.ctx, here, slices.Contains(p.places(s, strings.TrimPrefix(here.Name, p.prefix)), here))
+	return p.rejoin(s, here, false)
+}
+
+// rejoin puts a place that was stored before, as its client says.
+func (p *probe) rejoin(s casnode.Store, here casnode.Place, again bool) casnode.Snapshot {
+	p.Helper()
+	seen, err := p.placer(s).Put(p.ctx, here, again)
 	p.done("Put", err)
 	p.shown("Put", seen, here.Name)
 	return seen

@@ -409,7 +409,15 @@ func (r *recorder) Fatalf(format string, args ...any) {
 func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
 // fails reports whether a claim fails on a store that is broken.
-func fails(c claim, damage func(*store)) bool { return failsOn(c, harness(time.Now, damage)) }
+func fails(c claim, damage func(*store)) bool {
+	if c.slow {
+		clock, advance := manualClock()
+		h := harness(clock, damage)
+		h.Advance = advance
+		return failsOn(c, h)
+	}
+	return failsOn(c, harness(time.Now, damage))
+}
 
 // failsOn reports whether a claim fails on a harness's stores.
 func failsOn(c claim, h Harness) bool {
