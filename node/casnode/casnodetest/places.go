@@ -1,6 +1,7 @@
 package casnodetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -45,6 +46,11 @@ var placeClaims = []claim{
 			p.Errorf("the places are %v and %v", one, other)
 		}
 		p.queue("job", one...)
+		if inOrder := slices.IsSortedFunc(one, func(p, q casnode.Place) int {
+			return cmp.Or(cmp.Compare(p.Ticket, q.Ticket), strings.Compare(p.Waiter, q.Waiter))
+		}); !inOrder && !p.h.Arrival {
+			p.Errorf("the places are %v, which is not the order of tickets and waiters", one)
+		}
 	}},
 	{name: "a place is stored as it was put, and is no row", check: func(p *probe) {
 		p.lives("one")
@@ -329,8 +335,8 @@ func (p *probe) stamped() []bool {
 
 // pass lets the store's time pass.
 func (p *probe) pass(d time.Duration) {
-	if p.advance != nil {
-		p.advance(d)
+	if p.h.Advance != nil {
+		p.h.Advance(d)
 		return
 	}
 	time.Sleep(d)
