@@ -49,7 +49,7 @@ func (e *Entry) code(c *codec) {
 	})
 	q := &e.Queue
 	stored := q
-	if q.beside { // the waiters are elsewhere
+	if q.beside != nil { // the waiters are elsewhere
 		stored = &Queue{Head: q.Head, Lapses: q.Lapses, Notice: q.Notice}
 	}
 	stored.code(c)
