@@ -195,6 +195,9 @@ func (x call) plain() string {
 
 // hasCode reports whether an error is the server's, with this code.
 func hasCode(err error, code string) bool {
+	if err == nil {
+		return false
+	}
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == code
 }
