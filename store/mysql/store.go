@@ -241,26 +241,33 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Ro
 }
 
 // SwapStamped reads in the same session if it writes nothing.
+//
+// A statement that took milliseconds until it compared the clock writes nothing: its
+// server was busy. If nothing else is the reason it is executed again. Its caller
+// would take the server for far away, and read before every write for a while.
 func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, _ []string) (done bool, present casnode.Snapshot, err error) {
 	c, err := s.enter(ctx)
 	if err != nil {
 		return false, present, err
 	}
 	defer c.Close()
-	now, name := seen.Now.UnixMicro(), []byte(next.Name)
-	end := now + casnode.Span.Microseconds()
-	if seen.Row.Version == "" {
-		done, err = c.write(ctx, c.stampedInsert, []any{next.Version, now, next.State, name, seen.Server, now, end, seen.Marker.Version}, seen, next)
-	} else {
-		done, err = c.write(ctx, c.stampedUpdate, []any{next.Version, now, next.State, name, seen.Server, now, end, seen.Marker.Version, seen.Row.Version, seen.Row.Version}, seen, next)
+	end := seen.Now.Add(casnode.Span)
+	text, args := c.stampedInsert, []any{next.Version, seen.Now.UnixMicro(), next.State, []byte(next.Name), seen.Server, seen.Now.UnixMicro(), end.UnixMicro(), seen.Marker.Version}
+	if seen.Row.Version != "" {
+		text, args = c.stampedUpdate, append(args, seen.Row.Version, seen.Row.Version)
 	}
-	if done || err != nil {
-		return done, present, err
+	for range 3 {
+		if done, err = c.write(ctx, text, args, seen, next); done || err != nil {
+			return done, present, err
+		}
+		if present, err = s.read(ctx, c, next.Name); err != nil {
+			return false, present, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+		}
+		if present.Row.Version != seen.Row.Version || present.Marker.Version != seen.Marker.Version || present.Now.Before(seen.Now) || present.Now.After(end) {
+			break
+		}
 	}
-	if present, err = s.read(ctx, c, next.Name); err != nil {
-		err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
-	}
-	return false, present, err
+	return false, present, nil
 }
 
 // write executes a statement that writes a row, and reports whether it did.
