@@ -22,14 +22,14 @@ import (
 )
 
 // pages are what can be measured.
-var pages = []report.Page{redis, databases, consensus, capacity}
+var pages = []report.Page{redis, databases, consensus, crowds, capacity}
 
 func main() {
 	measure.Child()
 	list := flag.Bool("list", false, "list the cells, and run nothing")
 	only := flag.String("only", "", "run the cell with this `id`, or those whose id it matches as a regular expression, to standard output")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "bench [flags] [redis|databases|consensus|capacity]: without a page, all that are in docs/testing/bench")
+		fmt.Fprintln(os.Stderr, "bench [flags] [redis|databases|consensus|crowd|capacity]: without a page, all that are in docs/testing/bench")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
