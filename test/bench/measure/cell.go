@@ -149,11 +149,3 @@ func (r *Result) Rate() float64 { return stats.Median(r.Rates) }
 
 // HandOverRate returns hand-overs a second, the median of the rounds.
 func (r *Result) HandOverRate() float64 { return stats.Median(r.HandOverRates) }
-
-// Beside returns the rate beside that of the native lock; 0 without one.
-func (r *Result) Beside() float64 {
-	if r.Base == nil || r.Base.Rate() == 0 {
-		return 0
-	}
-	return r.Rate() / r.Base.Rate()
-}

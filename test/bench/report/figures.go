@@ -27,6 +27,14 @@ func number(head string, of func(*measure.Result) float64) figure {
 	return figure{head, func(x *measure.Result) string { return Count(of(x)) }}
 }
 
+// beside is the rate beside that of the native lock.
+func beside(x *measure.Result) string {
+	if x.Base == nil || x.Base.Rate() == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", x.Rate()/x.Base.Rate())
+}
+
 // figures are by name.
 var figures = map[string]figure{
 	"pair":         long("median", func(x *measure.Result) time.Duration { return x.Pair.Median }),
@@ -45,7 +53,7 @@ var figures = map[string]figure{
 	"writes":       ratio("writes of the cluster", func(x *measure.Result) float64 { return x.Writes }),
 	"client":       long("client CPU", func(x *measure.Result) time.Duration { return x.ClientCPU }),
 	"server":       long("server CPU", func(x *measure.Result) time.Duration { return x.ServerCPU }),
-	"beside":       ratio("× native", (*measure.Result).Beside),
+	"beside":       {"× native", beside},
 	"alone":        number("with one processor", func(x *measure.Result) float64 { return stats.Median(x.Alone) }),
 	"scales":       ratio("all beside one", func(x *measure.Result) float64 { return x.Rate() / max(stats.Median(x.Alone), 1) }),
 	"overtaken":    number("overtaken by", func(x *measure.Result) float64 { return float64(x.Overtaken) }),
