@@ -97,6 +97,9 @@ func (p planned) bench(ctx context.Context, whole bool) (err error) {
 		err = os.WriteFile(p.File, []byte(text), 0o644)
 	}
 	for _, r := range results {
+		if r.Errors > 0 {
+			fmt.Fprintf(os.Stderr, "%s: %d calls failed, first: %s\n", r.CellID(), r.Errors, r.Error)
+		}
 		if r.Failed != "" {
 			err = errors.Join(err, fmt.Errorf("FAILED %s: %s", r.CellID(), r.Failed))
 		}

@@ -75,11 +75,36 @@ func TestProcessesContendWithoutOverlapping(t *testing.T) {
 	}
 }
 
+// TestACrowdHasDeadlines has some of its tries end with their deadline, which is no
+// error.
+func TestACrowdHasDeadlines(t *testing.T) {
+	t.Parallel()
+	crowd := Situation{ID: "crowd", Work: Processes, Turns: true, Crowd: true, Count: 16, Held: 20 * time.Millisecond, Deadline: 60 * time.Millisecond}
+	for _, x := range run(t, cell(t, "redlatch", 1, crowd), cell(t, "redsync-rueidis", 1, crowd)) {
+		if x.Rate() > 50 || x.Wait.Count < 20 || x.Unreleased+x.Lost > 0 || x.Base == nil || x.Base.Key != "redsync-rueidis" {
+			t.Errorf("%s: %+v", x.CellID(), x)
+		}
+	}
+}
+
+func TestRunsAreCountedByTheirExit(t *testing.T) {
+	t.Parallel()
+	s := Situation{Work: Runs, Count: 3}
+	if x := run(t, cell(t, "redlatch", 1, s))[0]; x.NoQuorum+x.Other != 0 || x.Took == 0 {
+		t.Errorf("on a server: %+v", x)
+	}
+	e := entrantOf("redlatch", s, t)
+	e.backend = &server.Redis{} // none: its address is empty
+	if err := e.runs(t.Context()); err != nil || e.Other != 3 {
+		t.Errorf("without a server: %v, %+v", err, e.Result)
+	}
+}
+
 func TestGoroutinesAreMeasured(t *testing.T) {
 	t.Parallel()
-	r := run(t, cell(t, "redlatch", 1, Situation{ID: "own", Count: 8}),
+	r := run(t, cell(t, "redlatch", 1, Situation{ID: "own", Count: 8, Single: true}),
 		cell(t, "redlatch", 1, Situation{ID: "one name", Count: 8, OneName: true, For: 500 * time.Millisecond}))
-	for i, ok := range []bool{r[0].Rate() > 0 && r[0].Pair.Count > 0, r[1].Wait.Count > 0 && r[1].HandOverRate() > 0} {
+	for i, ok := range []bool{r[0].Rate() > 0 && r[0].Pair.Count > 0 && stats.Median(r[0].Alone) > 0, r[1].Wait.Count > 0 && r[1].HandOverRate() > 0} {
 		if !ok {
 			t.Errorf("%s: %+v", r[i].CellID(), r[i])
 		}
