@@ -78,10 +78,10 @@ var redis = report.Page{
 	Tables: []report.Table{
 		{Heading: "## Uncontended pair", Columns: pairColumns, Situations: pair("pair", server.Network{}), Contenders: keys(ours, "redsync-failfast", peers),
 			Text: "One goroutine locks and releases; all contenders take turns of 100 ms, so that they meet the same disturbances."},
-		{Heading: "## 64 and 1,000 goroutines on names of their own", Columns: "rate beside alone scales commands client server", Contenders: keys(ours, "redsync-failfast", peers),
+		{Heading: "## 64 and 1,000 goroutines on names of their own", Contenders: keys(ours, "redsync-failfast", peers),
+			Columns:    "rate beside alone scales commands client server",
 			Situations: []measure.Situation{own(64), own(1000)},
-			Text: "In one process, contenders in turns: pairs a second, the median of the rounds, with all processors and, in the same rounds, with GOMAXPROCS=1. " +
-				"Native is redsync over rueidis."},
+			Text:       "In one process, contenders in turns: pairs a second, the median of rounds with all processors and with GOMAXPROCS=1. Native is redsync over rueidis."},
 		{Heading: "## Over links of 1 ms: uncontended pair", Columns: pairColumns, Situations: pair("linked-pair", linked),
 			Contenders: keys(ours, "redsync-goredis redsync-rueidis redislock rueidislock"),
 			Text:       "Every connection goes through a process that passes on what is sent half a millisecond later, in both directions."},

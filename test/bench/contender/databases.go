@@ -20,7 +20,7 @@ var onDatabases = []*Contender{
 		Note: "`postgres.Open`, zero options but the TTL: lease, token, restart guard, queue in order, wakes by NOTIFY; a pool of 2 connections",
 		Open: openRedlatch(overPostgres, plain)},
 	{Key: "pg-advisory", Title: "pg_advisory_lock", Server: server.Postgres, Native: true, Fixed: 1,
-		Note: "the database's own lock of a session, over pgx, with a connection for each holder and waiter: no TTL, no token; a deadline is its lock_timeout",
+		Note: "the database's own lock of a session, over pgx, with a connection for each contender; a deadline is its lock_timeout; no TTL, no token",
 		Open: openSession("pgx", postgresURL, lockAdvisory, "SELECT pg_advisory_unlock(hashtextextended($1, 0))")},
 	{Key: "shedlock-postgres", Title: "ShedLock's statements on PostgreSQL", Server: server.Postgres, Fixed: 1,
 		Note: "the statements of its JDBC provider, by the database's clock, over pgx; it does not wait, so the bench asks again every 100 ms; no token",
@@ -67,18 +67,15 @@ func openSQL(driver, dsn string, first func(*sql.DB) error, lock func(ctx contex
 	}, nil
 }
 
-// lockAdvisory and getLock take locks of a session. They leave a deadline to the
+// lockAdvisory and getLock leave a deadline to the
 // server: a request that is given up would cost its connection.
 func lockAdvisory(ctx context.Context, c *sql.Conn, name string) error {
-	const lock = "SELECT pg_advisory_lock(hashtextextended($1, 0))"
-	deadline, limited := ctx.Deadline()
-	if !limited {
-		_, err := c.ExecContext(ctx, lock, name)
-		return err
+	limit, args := "", []any{name}
+	if deadline, limited := ctx.Deadline(); limited { // it is set when the same statement waits for the lock
+		ctx, limit = context.WithoutCancel(ctx), "set_config('lock_timeout', $2, false), "
+		args = append(args, fmt.Sprint(max(time.Until(deadline).Milliseconds(), 1)))
 	}
-	wait := max(time.Until(deadline).Milliseconds(), 1)
-	// One statement: the limit is set when its lock is waited for.
-	_, err := c.ExecContext(context.WithoutCancel(ctx), "SELECT set_config('lock_timeout', $2, false), "+lock[len("SELECT "):], name, fmt.Sprint(wait))
+	_, err := c.ExecContext(ctx, "SELECT "+limit+"pg_advisory_lock(hashtextextended($1, 0))", args...)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "55P03" {
 		return context.DeadlineExceeded
 	}
@@ -93,14 +90,17 @@ func getLock(ctx context.Context, c *sql.Conn, name string) error {
 	var got bool
 	err := c.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", name, wait.Seconds()).Scan(&got)
 	if err == nil && !got {
-		return context.DeadlineExceeded
+		err = context.DeadlineExceeded
 	}
 	return err
 }
 
+// sessionLock takes a lock of a session.
+type sessionLock func(ctx context.Context, c *sql.Conn, name string) error
+
 // openSession opens locks of a session: its connection is kept until the
 // release.
-func openSession(driver string, dsn func(string) string, lock func(context.Context, *sql.Conn, string) error, release string) func(context.Context, []string) (*Locker, error) {
+func openSession(driver string, dsn func(string) string, lock sessionLock, release string) func(context.Context, []string) (*Locker, error) {
 	return func(_ context.Context, addresses []string) (*Locker, error) {
 		return openSQL(driver, dsn(addresses[0]), (*sql.DB).Ping, func(ctx context.Context, db *sql.DB, name string) (Release, error) {
 			conn, err := db.Conn(ctx)

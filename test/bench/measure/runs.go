@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,30 +20,27 @@ func (e *entrant) runs(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "redlatch")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/redlatch/redlatch/cmd/redlatch").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", dir, "github.com/redlatch/redlatch/cmd/redlatch").CombinedOutput(); err != nil {
 		return fmt.Errorf("building redlatch: %w: %s", err, out)
 	}
 	url, name := contender.URL(e.Server, e.backend.Addresses()), newName()
+	list := make([]*exec.Cmd, e.Count)
 	var all sync.WaitGroup
-	var mu sync.Mutex
 	began := time.Now()
-	for range e.Count {
-		all.Go(func() {
-			err := exec.CommandContext(ctx, program, "run", "--nodes", url, name, "--", "true").Run()
-			if err == nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 69 {
-				e.NoQuorum++
-			} else {
-				e.Other++
-			}
-		})
+	for i := range list {
+		list[i] = exec.CommandContext(ctx, filepath.Join(dir, "redlatch"), "run", "--nodes", url, name, "--", "true")
+		all.Go(func() { _ = list[i].Run() })
 	}
 	all.Wait()
 	e.Took = time.Since(began)
+	for _, c := range list {
+		switch c.ProcessState.ExitCode() {
+		case 0:
+		case 69:
+			e.NoQuorum++
+		default:
+			e.Other++
+		}
+	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -207,18 +208,15 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (did Answer) {
 	called := clock.Now()
 	for called < o.End {
 		r, err := w.hold(ctx, w.lockers[i], o.Name, stats.Request{Contender: number, Called: called})
-		if w.Deadline > 0 && !r.Got {
-			// It asks again at once, as one who was served.
-			r.Acquired = clock.Now()
-			called, history = r.Acquired, append(history, r)
-		}
-		if err != nil && ctx.Err() == nil && (r.Got || w.Deadline == 0 || !errors.Is(err, context.DeadlineExceeded)) {
-			did.fail(r.Got, err)
+		if err != nil && ctx.Err() == nil && (r.Got || w.Deadline == 0 || !strings.Contains(err.Error(), "deadline exceeded")) { // by whomever
+			did.add(failure(r.Got, err))
 		}
 		if !r.Got && ctx.Err() != nil {
 			break
 		}
-		if !r.Got && w.Deadline > 0 {
+		if !r.Got && w.Deadline > 0 { // it asks again at once, as one who was served
+			r.Acquired = clock.Now()
+			called, history = r.Acquired, append(history, r)
 			continue
 		}
 		if !r.Got {
@@ -240,15 +238,15 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (did Answer) {
 	return did
 }
 
-// fail adds a call that failed: a release, or a lock.
-func (a *Answer) fail(release bool, err error) {
-	b := Answer{Errors: 1, Error: err.Error()}
-	if release && errors.Is(err, redlatch.ErrLost) {
-		b.Lost = 1
-	} else if release {
-		b.Unreleased = 1
+// failure is a call that failed: a release, or a lock.
+func failure(release bool, err error) Answer {
+	switch {
+	case release && errors.Is(err, redlatch.ErrLost):
+		return Answer{Errors: 1, Error: err.Error(), Lost: 1}
+	case release:
+		return Answer{Errors: 1, Error: err.Error(), Unreleased: 1}
 	}
-	a.add(b)
+	return Answer{Errors: 1, Error: err.Error()}
 }
 
 // hold has the lock once, and notes when.
