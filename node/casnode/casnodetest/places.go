@@ -87,12 +87,11 @@ var placeClaims = []claim{
 	{name: "a write drops the place that goes with it, if it is done", check: func(p *probe) {
 		p.lives("one", "two")
 		own, next := p.place("job", "a", "one", 1), p.place("job", "b", "two", 2)
-		p.join(p.b, next)
 		for range 2 { // the first is an insert
 			for _, stamped := range p.stamped() {
-				own.Ticket, next.Ticket = own.Ticket+1, next.Ticket+2
 				_, err := p.placer(p.b).Drop(p.ctx, next)
 				p.done("Drop", err)
+				own.Ticket, next.Ticket = own.Ticket+2, next.Ticket+2
 				p.join(p.a, own)
 				old := p.read(p.a, own.Name)
 				p.put(own.Name, "one")
