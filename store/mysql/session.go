@@ -149,7 +149,9 @@ const mostPrepared = 32
 func (c *preparing) statement(ctx context.Context, text string, args []driver.NamedValue) driver.Stmt {
 	s, again := c.statements[text]
 	switch {
-	case s != nil || c.refused || len(args) == 0:
+	case c.refused || len(args) == 0:
+		return nil
+	case s != nil:
 	case again:
 		var err error
 		if s, err = c.PrepareContext(ctx, text); err != nil {
