@@ -108,14 +108,15 @@ func TestWriteNeedsWhatWasRead(t *testing.T) {
 	})
 }
 
-// warm has each statement that reads or writes a row be executed three times.
+// warm has each statement that reads or writes a row be executed three times. The
+// bytes of its names are no text.
 func warm(t testing.TB, n *mysql.Node) {
 	t.Helper()
 	s := mysql.Store(n)
 	must(t, s.(casnode.Preparer).Prepare(t.Context()))
 	for i := range 3 {
 		for _, version := range []string{"first", "second"} {
-			row := casnode.Row{Name: fmt.Sprint("warm", i), Version: version, State: casnode.Unmarked()}
+			row := casnode.Row{Name: fmt.Sprint("warm\xff", i), Version: version, State: casnode.Unmarked()}
 			seen, err := s.Read(t.Context(), row.Name)
 			must(t, err)
 			if done, err := s.Swap(t.Context(), seen, row, nil); err != nil || !done {
@@ -192,12 +193,12 @@ func lateWrite(t *testing.T, p product) {
 		n := opened(t, p.shared(t))
 		warm(t, n)
 		s := mysql.Store(n)
-		seen, err := s.Read(t.Context(), "warm0")
+		seen, err := s.Read(t.Context(), "warm\xff0")
 		must(t, err)
 		keeps := begin(t, operator(t, p.shared(t)), "SELECT 1 FROM redlatch_lock WHERE name = '' FOR UPDATE")
 		begun := time.Now()
 		time.AfterFunc(30*time.Millisecond, func() { keeps.Rollback() })
-		next := casnode.Row{Name: "warm0", Version: "third", State: casnode.Unmarked()}
+		next := casnode.Row{Name: "warm\xff0", Version: "third", State: casnode.Unmarked()}
 		done, _, err := s.(casnode.Stamper).SwapStamped(t.Context(), seen, next, nil)
 		must(t, err)
 		if !done {
