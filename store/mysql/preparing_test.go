@@ -48,7 +48,7 @@ func TestStatementIsSentAsTextWhereItCannotBePrepared(t *testing.T) {
 	}{
 		"prepared":  {nil, nil, []string{"text", "prepare", "execute", "execute"}},
 		"refused":   {&mysql.MySQLError{Number: 1461}, nil, []string{"text", "prepare", "text", "text"}},
-		"forgotten": {nil, &mysql.MySQLError{Number: unknownStatement}, []string{"text", "prepare", "execute", "text", "text"}},
+		"forgotten": {nil, &mysql.MySQLError{Number: noStatement}, []string{"text", "prepare", "execute", "text", "text"}},
 	} {
 		fake := &fakeConn{prepare: c.prepare, execute: c.execute}
 		conn := &preparing{plainConn: fake, statements: map[string]driver.Stmt{}}

@@ -168,7 +168,7 @@ func (c *preparing) statement(ctx context.Context, text string, args []driver.Na
 // forgotten reports whether the server knows a statement no longer, and has not
 // executed it. Then it is sent as text.
 func (c *preparing) forgotten(s driver.Stmt, err error) bool {
-	if s != nil && number(err) != unknownStatement {
+	if s != nil && number(err) != noStatement {
 		return false
 	}
 	c.refused = c.refused || s != nil
