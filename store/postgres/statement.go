@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -18,7 +19,8 @@ import (
 // prepared is made of the text: no other statement has it.
 type statement struct{ name, types, text string }
 
-// call is a statement with the values of its parameters.
+// call is a statement with the values of its parameters. One without a name is sent as
+// it is.
 type call struct {
 	statement
 	values []string
@@ -43,7 +45,10 @@ func (s *store) statement(k kind) statement {
 	types, text := "(text)", `SELECT `+now+`, `+server+`, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex')
 		FROM (SELECT 1) one LEFT JOIN `+s.table+` l ON l.name = decode($1, 'hex') LEFT JOIN `+s.table+` m ON m.name = ''`
 	if !k.read {
-		types, text = "(text, text, bigint, text, text, text, text, text, text[])", s.write(k)
+		types, text = "(text, text, bigint, text, text, text, text, text)", s.write(k)
+	}
+	if k.wakes {
+		types = strings.TrimSuffix(types, ")") + ", text[])"
 	}
 	sum := sha256.Sum256([]byte(types + text))
 	return statement{"redlatch_" + hex.EncodeToString(sum[:16]), types, text}
@@ -104,7 +109,7 @@ func mayPrepare(ctx context.Context, conn *pgx.Conn) error {
 
 // prepare prepares a statement on a session, if it is not.
 func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) error {
-	if h.has[st.name] {
+	if st.name == "" || h.has[st.name] {
 		return nil
 	}
 	if h.system == "" {
@@ -146,11 +151,15 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 	var results []*pgconn.Result
 	if here != nil {
 		results, err = execute(ctx, c, message(calls, call.execute))
-		if !hasCode(err, "26000") || len(results) > 0 {
+		if !hasCode(err, "26000") {
 			return results, err
 		}
-		// It is gone, and nothing was executed: somebody else uses this session.
+		// It is gone: somebody else uses this session.
 		delete(c.CustomData(), preparedHere)
+		if slices.ContainsFunc(results, func(r *pgconn.Result) bool { return r.CommandTag.String() == "COMMIT" }) {
+			return results, err
+		}
+		// What was executed before it was rolled back.
 	}
 	return execute(ctx, c, message(calls, call.plain))
 }
@@ -166,6 +175,9 @@ func message(calls []call, text func(call) string) string {
 
 // execute returns the text that executes a prepared statement.
 func (x call) execute() string {
+	if x.name == "" {
+		return x.text
+	}
 	n := len("EXECUTE  ()") + len(x.name)
 	for _, v := range x.values {
 		n += len("'',") + len(v)

@@ -88,14 +88,19 @@ func execute(ctx context.Context, conn *pgconn.PgConn, text string) ([]*pgconn.R
 		return nil, fmt.Errorf("%w (%w)", errOpen, node.ErrUnsent)
 	}
 	results, err := conn.Exec(ctx, text).ReadAll()
-	if err == nil && conn.TxStatus() != idle {
+	switch status := conn.TxStatus(); {
+	case err == nil && status != idle:
 		err = errOpen
+	case err != nil && status == failed:
+		// What the message began is over. Without this the pool closes the connection.
+		_ = conn.Exec(ctx, "ROLLBACK").Close()
 	}
 	return results, err
 }
 
-// idle is the status of a session in which no transaction is open.
-const idle = 'I'
+// idle is the status of a session in which no transaction is open, and failed that of
+// one in which a transaction must be rolled back.
+const idle, failed = 'I', 'E'
 
 var errOpen = errors.New("a transaction is open in this session, so a lock would not be committed: do not begin one in a hook of the pool (AfterConnect, PrepareConn)")
 
@@ -194,9 +199,13 @@ func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next cas
 
 func (s *store) swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string, stamped bool) (bool, error) {
 	k := kind{insert: seen.Row.Version == "", marker: next.Name == casnode.MarkerName, stamped: stamped, wakes: len(wakes) > 0}
-	results, err := s.run(ctx, call{s.texts[k], []string{seen.Server, seen.Marker.Version, strconv.FormatInt(seen.Now.UnixMicro(), 10),
+	values := []string{seen.Server, seen.Marker.Version, strconv.FormatInt(seen.Now.UnixMicro(), 10),
 		strconv.FormatInt(limit(ctx).Milliseconds(), 10), next.Version, hexed(next.State), hexed(next.Name),
-		seen.Row.Version, `{"` + strings.Join(wakes, `","`) + `"}`}})
+		seen.Row.Version}
+	if k.wakes {
+		values = append(values, `{"`+strings.Join(wakes, `","`)+`"}`)
+	}
+	results, err := s.run(ctx, call{s.texts[k], values})
 	if hasCode(err, "40001") || hasCode(err, "40P01") {
 		return false, nil // another transaction came between: read again
 	}
