@@ -81,7 +81,7 @@ var redis = report.Page{
 		{Heading: "## 64 and 1,000 goroutines on names of their own", Contenders: keys(ours, "redsync-failfast", peers),
 			Columns:    "rate beside alone scales commands client server",
 			Situations: []measure.Situation{own(64), own(1000)},
-			Text:       "In one process, contenders in turns: pairs a second, the median of rounds with all processors and with GOMAXPROCS=1. Native is redsync over rueidis."},
+			Text:       "One process, contenders in turns: pairs a second, with all processors and with GOMAXPROCS=1. Native is redsync over rueidis."},
 		{Heading: "## Over links of 1 ms: uncontended pair", Columns: pairColumns, Situations: pair("linked-pair", linked),
 			Contenders: keys(ours, "redsync-goredis redsync-rueidis redislock rueidislock"),
 			Text:       "Every connection goes through a process that passes on what is sent half a millisecond later, in both directions."},
