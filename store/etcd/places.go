@@ -89,17 +89,24 @@ func (s *store) taken(p casnode.Place) string {
 	return ""
 }
 
-// free frees the slot of a place. If its key is still there, who has the slot next
-// deletes it.
-func (s *store) free(p casnode.Place) {
+// occupied notes that the slot of a place has another waiter: a request without an
+// answer has left it.
+func (s *store) occupied(p casnode.Place, waiter string) {
 	of := s.of(p.Name, p.Process)
 	s.places.mu.Lock()
 	defer s.places.mu.Unlock()
-	slots := s.slots[of]
-	if i := slices.Index(slots, p.Waiter); i >= 0 {
-		slots[i] = ""
+	if i := slices.Index(s.slots[of], p.Waiter); i >= 0 {
+		s.slots[of][i] = waiter
 	}
-	if !slices.ContainsFunc(slots, func(w string) bool { return w != "" }) {
+}
+
+// free frees the slot of a place.
+func (s *store) free(p casnode.Place) {
+	s.occupied(p, "")
+	of := s.of(p.Name, p.Process)
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	if !slices.ContainsFunc(s.slots[of], func(w string) bool { return w != "" }) {
 		delete(s.slots, of)
 	}
 }
@@ -107,9 +114,9 @@ func (s *store) free(p casnode.Place) {
 // Put stores a place, if its key is not there, and reads in the same transaction. One
 // that was stored before is looked for first: that writes nothing.
 func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (seen casnode.Snapshot, err error) {
-	key, value := s.slot(p), fmt.Sprint(p.Waiter, " ", p.Ticket)
-	look := append([]clientv3.Op{clientv3.OpGet(key)}, s.gets(p.Name)...)
-	for range 10 {
+	for range 100 {
+		key, value := s.slot(p), fmt.Sprint(p.Waiter, " ", p.Ticket)
+		look := append([]clientv3.Op{clientv3.OpGet(key)}, s.gets(p.Name)...)
 		var r *clientv3.TxnResponse
 		put := !again
 		if again {
@@ -145,13 +152,12 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (seen casn
 			}
 			return seen, err
 		}
-		if again = false; here != "" { // of who had the slot before
-			if _, err = s.txn(ctx, []clientv3.Cmp{is(key, here)}, clientv3.OpDelete(key)); err != nil {
-				return seen, err
-			}
+		if again = false; here != "" {
+			waiter, _, _ := strings.Cut(here, " ")
+			s.occupied(p, waiter)
 		}
 	}
-	return seen, errors.New("others write the key of a place")
+	return seen, errors.New("others write the keys of places")
 }
 
 // Drop removes a place, and reads in the same transaction. One without a slot is looked
