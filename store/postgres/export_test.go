@@ -31,10 +31,12 @@ func (s *paused) Read(ctx context.Context, name string) (casnode.Snapshot, error
 	return r, err
 }
 
-// SwapStamped is between what the node remembers and its write.
-func (s *paused) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, casnode.Snapshot, error) {
-	s.between()
-	return s.store.SwapStamped(ctx, seen, next, wakes)
+// Swap is between what the node remembers and its write.
+func (s *paused) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (bool, casnode.Snapshot, error) {
+	if w.Stamped {
+		s.between()
+	}
+	return s.store.Swap(ctx, seen, w)
 }
 
 // Remove reads rows of a node's table, calls between and removes them, as a sweep

@@ -25,26 +25,32 @@ type call struct {
 }
 
 // kind says what a statement does: it reads, or it writes a row or the marker.
-type kind struct{ read, insert, marker, stamped, wakes bool }
+type kind struct{ read, insert, marker, stamped, wakes, drop bool }
 
 // kinds are all of them.
 func kinds() []kind {
 	all := []kind{{read: true}}
-	for i := range 16 {
-		all = append(all, kind{insert: i&1 != 0, marker: i&2 != 0, stamped: i&4 != 0, wakes: i&8 != 0})
+	for i := range 32 {
+		all = append(all, kind{insert: i&1 != 0, marker: i&2 != 0, stamped: i&4 != 0, wakes: i&8 != 0, drop: i&16 != 0})
 	}
 	return all
 }
 
 // statement returns a statement. The parameters of those that write are the server,
 // the version of the marker, the time, the limit for locks, the new version, state
-// and name, the former version, and the wakes. State and name are hexadecimal.
+// and name, the former version, the channels and texts of the wakes, and the ticket and
+// waiter of a place that is dropped. State and name are hexadecimal.
 func (s *store) statement(k kind) statement {
-	types, text := "(text)", `SELECT `+now+`, `+server+`, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex')
+	types, text := "(text, bigint, text)", `SELECT `+now+`, `+server+`, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex'),
+			(`+s.first()+`), (SELECT 1 + count(*) FROM `+s.places+` WHERE name = decode($1, 'hex') AND (ticket, waiter) < ($2::bigint, $3))
 		FROM (SELECT 1) one LEFT JOIN `+s.table+` l ON l.name = decode($1, 'hex') LEFT JOIN `+s.table+` m ON m.name = ''`
 	if !k.read {
-		types, text = "(text, text, bigint, text, text, text, text, text, text[])", s.write(k)
+		types, text = "(text, text, bigint, text, text, text, text, text, text[], text[], bigint, text)", s.write(k)
 	}
+	return named(types, text)
+}
+
+func named(types, text string) statement {
 	sum := sha256.Sum256([]byte(types + text))
 	return statement{"redlatch_" + hex.EncodeToString(sum[:16]), types, text}
 }
@@ -69,10 +75,17 @@ func (s *store) write(k kind) string {
 	if k.insert {
 		put = fmt.Sprintf(`INSERT INTO %s (name, version, state) SELECT decode($7, 'hex'), $5, %s WHERE %s ON CONFLICT (name) DO NOTHING`, s.table, state, same)
 	}
-	if k.wakes {
-		put = fmt.Sprintf("WITH put AS (%s RETURNING 1) SELECT pg_notify('%s', w) FROM put, unnest($9::text[]) w", put, s.channel)
+	if !k.wakes && !k.drop {
+		return put
 	}
-	return put
+	sent, drop := "1 FROM put", ""
+	if k.wakes {
+		sent = "pg_notify(c, w) FROM put, unnest($9::text[], $10::text[]) AS x (c, w)"
+	}
+	if k.drop {
+		drop = fmt.Sprintf(", gone AS (DELETE FROM %s p USING put WHERE p.name = decode($7, 'hex') AND p.ticket = $11::bigint AND p.waiter = $12)", s.places)
+	}
+	return fmt.Sprintf("WITH put AS (%s RETURNING 1)%s SELECT %s", put, drop, sent)
 }
 
 // preparedHere is the key of the session of a connection. Without it nothing is
@@ -135,6 +148,9 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 	c := conn.Conn().PgConn()
 	here, _ := c.CustomData()[preparedHere].(*session)
 	for i := 0; here != nil && i < len(calls); i++ {
+		if calls[i].name == "" {
+			continue
+		}
 		switch err = here.prepare(ctx, c, calls[i].statement); {
 		case hasCode(err, "22012"): // another server
 			delete(c.CustomData(), preparedHere)
@@ -146,7 +162,11 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 	var results []*pgconn.Result
 	if here != nil {
 		results, err = execute(ctx, c, message(calls, call.execute))
-		if !hasCode(err, "26000") || len(results) > 0 {
+		began := 0 // how many of the results are of a BEGIN
+		if calls[0].name == "" {
+			began = 1
+		}
+		if !hasCode(err, "26000") || len(results) > began {
 			return results, err
 		}
 		// It is gone, and nothing was executed: somebody else uses this session.
@@ -166,6 +186,9 @@ func message(calls []call, text func(call) string) string {
 
 // execute returns the text that executes a prepared statement.
 func (x call) execute() string {
+	if x.name == "" {
+		return x.text
+	}
 	n := len("EXECUTE  ()") + len(x.name)
 	for _, v := range x.values {
 		n += len("'',") + len(v)

@@ -275,6 +275,7 @@ func (p *probe) swap(s casnode.Store, seen casnode.Snapshot, r casnode.Row) bool
 
 func (p *probe) write(s casnode.Store, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot) {
 	p.Helper()
+	_, w.Look = s.(casnode.Placer)
 	done, present, err := s.Swap(p.ctx, seen, w)
 	if err != nil {
 		p.Fatalf("Swap of %q: %v", w.Row.Name, err)
