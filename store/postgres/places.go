@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redlatch/redlatch/internal/sqltable"
 	"github.com/redlatch/redlatch/node/casnode"
 )
 
@@ -20,7 +21,7 @@ type queue struct{ look, put, drop, live statement }
 const quick = `set_config('synchronous_commit', 'off', true) IS NOT NULL`
 
 // placesOf returns the name of the table of places, quoted.
-func placesOf(table string) string { return strings.TrimSuffix(table, `"`) + `_place"` }
+func placesOf(table string) string { return sqltable.Beside(table, "_place") }
 
 // lives is a condition: the process of the place p lives.
 func (s *store) lives() string {
