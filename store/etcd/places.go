@@ -31,8 +31,14 @@ type places struct {
 	living sync.Mutex // held while a process is granted a lease
 
 	mu     sync.Mutex // guards all fields below
-	leases map[string]clientv3.LeaseID
+	leases map[string]lease
 	slots  map[string][]string // the waiters in the slots of a process for a name; "" for none
+}
+
+// lease is that of a process. inbox says that the inbox has it.
+type lease struct {
+	id    clientv3.LeaseID
+	inbox bool
 }
 
 // firstOf reads the first places of a name.
@@ -122,19 +128,24 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (seen casn
 		if again {
 			r, err = s.txn(ctx, nil, look...)
 		} else {
-			var lease clientv3.LeaseID
-			if lease, err = s.lease(ctx, p.Process, 0); err != nil {
+			var l lease
+			if l, err = s.lease(ctx, p.Process, 0); err != nil {
 				return seen, err
 			}
-			ops := append([]clientv3.Op{clientv3.OpPut(key, value, clientv3.WithLease(lease))}, look[1:]...)
+			ops := append([]clientv3.Op{clientv3.OpPut(key, value, clientv3.WithLease(l.id))}, look[1:]...)
+			if !l.inbox {
+				ops = append(ops, s.opening(p.Process, l))
+			}
 			r, err = s.either(ctx, []clientv3.Cmp{is(key, "")}, ops, look)
 			if same(err, rpctypes.ErrLeaseNotFound) {
-				if _, err = s.lease(ctx, p.Process, lease); err != nil {
+				if _, err = s.lease(ctx, p.Process, l.id); err != nil {
 					return seen, err
 				}
 				continue
 			}
-			put = err == nil && r.Succeeded
+			if put = err == nil && r.Succeeded; put && !l.inbox {
+				s.opened(p.Process, l)
+			}
 		}
 		if err != nil {
 			return seen, err
@@ -201,51 +212,61 @@ func (s *store) Evict(ctx context.Context, name, process string) error {
 
 // Live renews the lease of a process. If it is over, it grants a new one.
 func (s *store) Live(ctx context.Context, process string) (bool, error) {
-	s.places.mu.Lock()
-	lease := s.leases[process]
-	s.places.mu.Unlock()
-	if lease != 0 {
+	l := s.known(process)
+	if l.id != 0 {
 		client, err := s.connect(ctx)
 		if err != nil {
 			return false, err
 		}
-		if _, err = client.KeepAliveOnce(ctx, lease); err == nil || !same(err, rpctypes.ErrLeaseNotFound) {
+		if _, err = client.KeepAliveOnce(ctx, l.id); err == nil || !same(err, rpctypes.ErrLeaseNotFound) {
 			return err == nil, explain(err)
 		}
 	}
-	_, err := s.lease(ctx, process, lease)
+	_, err := s.lease(ctx, process, l.id)
 	return false, err
 }
 
-// lease returns the lease of a process, another one than that which is over. A new one
-// comes with the inbox.
-func (s *store) lease(ctx context.Context, process string, over clientv3.LeaseID) (clientv3.LeaseID, error) {
+func (s *store) known(process string) lease {
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	return s.leases[process]
+}
+
+// lease returns the lease of a process, another one than that which is over.
+func (s *store) lease(ctx context.Context, process string, over clientv3.LeaseID) (lease, error) {
 	s.living.Lock()
 	defer s.living.Unlock()
-	s.places.mu.Lock()
-	lease := s.leases[process]
-	s.places.mu.Unlock()
-	if lease != over {
-		return lease, nil
+	if l := s.known(process); l.id != over {
+		return l, nil
 	}
 	client, err := s.connect(ctx)
 	if err != nil {
-		return 0, err
+		return lease{}, err
 	}
 	r, err := client.Grant(ctx, int64(casnode.PlaceLease/time.Second))
 	if err != nil {
-		return 0, explain(err)
-	}
-	if _, err = s.txn(ctx, nil, clientv3.OpPut(s.inbox(process), "", clientv3.WithLease(r.ID))); err != nil {
-		return 0, err
+		return lease{}, explain(err)
 	}
 	s.places.mu.Lock()
 	defer s.places.mu.Unlock()
 	if s.leases == nil {
-		s.leases = map[string]clientv3.LeaseID{}
+		s.leases = map[string]lease{}
 	}
-	s.leases[process] = r.ID
-	return r.ID, nil
+	s.leases[process] = lease{id: r.ID}
+	return lease{id: r.ID}, nil
+}
+
+// opening puts the inbox of a process, and opened notes that it is there.
+func (s *store) opening(process string, l lease) clientv3.Op {
+	return clientv3.OpPut(s.inbox(process), "", clientv3.WithLease(l.id))
+}
+
+func (s *store) opened(process string, l lease) {
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	if s.leases[process].id == l.id {
+		s.leases[process] = lease{l.id, true}
+	}
 }
 
 // Places reads the places of a name, or of all.
@@ -285,8 +306,14 @@ func (s *store) wakes(ops []clientv3.Op, wakes []casnode.Wake) []clientv3.Op {
 // Hear watches the inbox of a process. Each of its values is an event.
 func (s *store) Hear(ctx context.Context, process string, ready func(), heard func(string)) error {
 	client, err := s.connect(ctx)
-	if err == nil {
-		_, err = s.lease(ctx, process, 0) // without an inbox nobody writes to it
+	if err != nil {
+		return err
+	}
+	l, err := s.lease(ctx, process, 0)
+	if err == nil && !l.inbox { // nobody writes to one that is not there
+		if _, err = s.txn(ctx, nil, s.opening(process, l)); err == nil {
+			s.opened(process, l)
+		}
 	}
 	if err != nil {
 		return err
