@@ -42,7 +42,7 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (no
 	}
 	if status == node.Reserved && req.Op == node.OpAcquire && s.watch {
 		reply.Left = FreshFor
-		if e.Queue.Head != "" {
+		if e.Queue.rank(e.Queue.Head) > 0 {
 			reply.Left = e.Queue.Lapses.Sub(now)
 		}
 	}
@@ -224,6 +224,9 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 func (e *Entry) release(req node.Request, s *serving) node.Status {
 	own, verdict := e.Holders.Of(req.Value, req.Share), e.judge(req, s.now)
 	status := e.taken()
+	// Where places are kept, who leaves passes on what was kept for it, and nothing
+	// else: if a crowd leaves at once, one of them writes.
+	idle := e.Queue.beside && own < 0 && e.Queue.Head != req.Value
 	switch {
 	case own < 0:
 	case req.Once && refused(verdict):
@@ -251,7 +254,9 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 		e.end(req.Value, s.now.Add(req.NoRepair))
 	}
 	s.fence = e.Fence
-	e.Queue.serve(e.Holders, s)
+	if !idle {
+		e.Queue.serve(e.Holders, s)
+	}
 	return status
 }
 

@@ -36,14 +36,14 @@ func (q *Queue) keep(holders node.Holders, s *serving) {
 	q.skip(s)
 	room := holders.Room(-1)
 	if len(q.Waiters) == 0 || !room.Take(q.Waiters[0].Share) {
-		q.unkeep()
 		return
 	}
 	first := q.Waiters[0].Value
+	kept := q.rank(q.Head) > 0 // what is kept for one who has left is kept for nobody
 	// The others in sight look again when its turn is over. Those behind them ask
 	// less often, and all the same.
 	s.watch = q.Head != s.asker && first != s.asker && q.rank(s.asker) > 0
-	if q.Head != "" || first == s.asker || q.fresh {
+	if kept || first == s.asker || q.fresh && q.evicts == nil {
 		return
 	}
 	q.Head, q.Notice, q.Lapses = first, Turn, s.now.Add(s.turn)
@@ -57,27 +57,21 @@ func (q *Queue) keep(holders node.Holders, s *serving) {
 // process. It does nothing to who has left, or asks now.
 func (q *Queue) skip(s *serving) {
 	at := q.rank(q.Head) - 1
-	switch {
-	case q.Head == "" || q.Head == s.asker && at >= 0:
-	case at < 0:
-		q.unkeep()
-	case !q.Lapses.After(s.now):
-		gone := q.Waiters[at]
-		q.evicts = &gone
-		q.Waiters = slices.DeleteFunc(slices.Clone(q.Waiters), func(w node.Waiter) bool {
-			return w.Value != s.asker && (w.Value == gone.Value || w.Process == gone.Process)
-		})
-		q.unkeep()
+	if at < 0 || q.Head == s.asker || q.Lapses.After(s.now) {
+		return
 	}
+	gone := q.Waiters[at]
+	q.evicts = &gone
+	q.Waiters = slices.DeleteFunc(slices.Clone(q.Waiters), func(w node.Waiter) bool {
+		return w.Value != s.asker && (w.Value == gone.Value || w.Process == gone.Process)
+	})
 }
-
-func (q *Queue) unkeep() { q.Head, q.Notice, q.Lapses = "", NoNotice, time.Time{} }
 
 // isNextBeside is isNext where only the first places are in sight.
 func (q *Queue) isNextBeside(req node.Request, asks bool, room node.Room) bool {
 	kept := q.rank(q.Head) - 1
 	switch {
-	case asks && q.Head == req.Value && kept >= 0:
+	case asks && kept >= 0 && q.Head == req.Value:
 		return room.Take(req.Share)
 	case req.Op != node.OpYield && kept >= 0 && !room.Take(q.Waiters[kept].Share):
 		return false

@@ -173,8 +173,8 @@ func (m *memory) recall(req node.Request) (s Snapshot, ok bool) {
 		return s, false
 	case now < last.notBefore && req.Op == node.OpAcquire && !last.turn:
 		return s, false // others want it
-	case len(last.places) > 0 && !last.turn && now-last.at > placesAge:
-		return s, false
+	case m.placed && now < last.notBefore && !last.turn && (len(last.places) == 0 || now-last.at > placesAge):
+		return s, false // who waits may be another one
 	}
 	m.set(name, lastWrite{notBefore: last.notBefore})
 	s, s.Row, s.Places, s.recalled = m.seen, last.row, last.places, true

@@ -221,8 +221,11 @@ func (n *Node) try(ctx context.Context, req node.Request, s Snapshot) (reply nod
 	}
 	s.judgeBy(req)
 	d, err := n.decide(s, req)
-	if err == nil && refuses(d.reply.Status) && n.queue.joins(req) && !n.queue.has(waiter{name, req.Value}) {
+	waits := err == nil && refuses(d.reply.Status) && n.queue.joins(req)
+	if waits {
 		n.memory.crowd(name)
+	}
+	if waits && !n.queue.has(waiter{name, req.Value}) {
 		if s, err = n.put(ctx, req); err == nil {
 			s.judgeBy(req)
 			d, err = n.decide(s, req)

@@ -55,6 +55,7 @@ type places struct {
 type ownPlace struct {
 	Place
 	put    bool // it was stored
+	left   bool // it was removed
 	rank   int  // when it was looked at last
 	unsure bool // an acquisition of it may still be written
 	asked  time.Duration
@@ -126,16 +127,18 @@ func (q *places) expect(req node.Request) (p *ownPlace, again bool) {
 	now, w := q.uptime(), waiter{req.Name, req.Value}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if now-q.pruned > remembered {
+	if now-q.pruned > leftFor {
 		q.pruned = now
-		maps.DeleteFunc(q.own, func(_ waiter, p *ownPlace) bool { return now-p.asked > remembered })
+		maps.DeleteFunc(q.own, func(_ waiter, p *ownPlace) bool {
+			return now-p.asked > remembered || p.left && now-p.asked > leftFor
+		})
 	}
 	if p = q.own[w]; p == nil {
 		p = new(ownPlace)
 		q.own[w] = p
 	}
 	if p.Name == "" {
-		p.Place = placeOf(req)
+		p.Place, p.left = placeOf(req), false
 		p.Process = q.process
 	}
 	p.asked = now
@@ -148,10 +151,18 @@ func (q *places) has(w waiter) bool {
 	return p != nil && p.Name != ""
 }
 
-func (q *places) forget(w waiter) {
+// leftFor is how long a waiter is remembered that has left. A release may come twice.
+const leftFor = 10 * time.Second
+
+// forget notes that a waiter has no place any more: it has the lock, or has left.
+func (q *places) forget(w waiter, left bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.own, w)
+	if p := q.own[w]; p != nil && left {
+		p.Place, p.put, p.left = Place{}, false, true
+	} else {
+		delete(q.own, w)
+	}
 }
 
 // doubt notes that an acquisition may still be written.
@@ -304,10 +315,10 @@ func (n *Node) follow(ctx context.Context, req node.Request, d *decision, presen
 	}
 	switch {
 	case d.drop != nil, req.Op == node.OpRelease:
-		n.queue.forget(w)
+		n.queue.forget(w, d.drop == nil)
 	case d.entry.Queue.Late() && n.queue.has(w):
 		_, _ = n.leave(ctx, placeOf(req))
-		n.queue.forget(w)
+		n.queue.forget(w, true)
 	}
 	if d.reply.Confirmed && present.Server != "" {
 		d.reply.Next = 0
@@ -352,7 +363,9 @@ func (n *Node) pass(ctx context.Context, s Snapshot) bool {
 // forsakeLimit is how long it may take to pass on what nobody waits for.
 const forsakeLimit = 5 * time.Second
 
-// forsaken passes a name on that is kept for a waiter who has left.
+// forsaken removes the place of a waiter who has left, if it is still there, and passes
+// on what is kept for it: a Put may have come late. If it is gone, the one that removed
+// it or the one that kept the name for it passes that on.
 func (n *Node) forsaken(w waiter) {
 	ctx, cancel := context.WithTimeout(context.Background(), forsakeLimit)
 	defer cancel()
@@ -362,12 +375,10 @@ func (n *Node) forsaken(w waiter) {
 	}
 	for _, p := range s.Places {
 		if v, err := p.waiter(); err == nil && v.Value == w.value && p.Process == n.queue.process && !n.queue.has(w) {
-			if s, err = n.leave(ctx, p); err != nil {
-				return
+			if s, err = n.leave(ctx, p); err == nil && !n.pass(ctx, s) {
+				n.passOn(ctx, w.name)
 			}
+			return
 		}
-	}
-	if !n.pass(ctx, s) {
-		n.passOn(ctx, w.name)
 	}
 }
