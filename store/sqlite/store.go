@@ -30,25 +30,25 @@ type store struct {
 
 // Swap writes a row in one statement, unless another process is writing. There is no
 // marker, and nobody is notified.
-func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, _ []string) (done bool, err error) {
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
 	if err := s.usable(ctx); err != nil {
-		return false, unsent(err)
+		return false, present, unsent(err)
 	}
-	args := []any{next.Name, next.Version, next.State, seen.Row.Version, s.time.boot, int64(seen.Floor)}
+	args := []any{w.Row.Name, w.Row.Version, w.Row.State, seen.Row.Version, s.time.boot, int64(seen.Floor)}
 	err = s.each(swapName, args, func(func(...any) error) error {
 		done = true
 		return nil
 	})
 	switch code(err) {
 	case codes.SQLITE_BUSY:
-		return false, nil
+		return false, present, nil
 	case codes.SQLITE_IOERR: // if the disk failed during the commit, others may see it or not
-		return false, explain(err)
+		return false, present, explain(err)
 	}
 	if err != nil {
-		return false, unsent(err)
+		return false, present, unsent(err)
 	}
-	return done, nil
+	return done, present, nil
 }
 
 // Remove removes rows. Before that it raises the floor: a fence that is forgotten

@@ -36,7 +36,8 @@ func TestWriteNeedsWhatWasRead(t *testing.T) {
 			seen, err := n.store.Read(t.Context(), "name")
 			must(t, err)
 			meanwhile(t, path, m, n)
-			done, err := n.store.Swap(t.Context(), seen, casnode.Row{Name: "name", Version: "late", State: []byte("late")}, nil)
+			write := casnode.Write{Row: casnode.Row{Name: "name", Version: "late", State: []byte("late")}}
+			done, _, err := n.store.Swap(t.Context(), seen, write)
 			if done || err != nil {
 				t.Errorf("a late write: %v, %v; want it refused", done, err)
 			}

@@ -105,7 +105,7 @@ func (s Placed) Places(ctx context.Context, name string) (all []casnode.Place, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.places {
-		if name == "" || p.Name == name {
+		if s.Uptime() < s.lived[p.Process] && (name == "" || p.Name == name) {
 			all = append(all, p)
 		}
 	}

@@ -108,7 +108,7 @@ var swapClaims = []claim{
 					if i%2 == 0 {
 						s = p.b
 					}
-					switch ok, err := s.Swap(p.ctx, seen, r, nil); {
+					switch ok, _, err := s.Swap(p.ctx, seen, casnode.Write{Row: r}); {
 					case err != nil:
 						p.Errorf("Swap: %v", err)
 					case ok && done.Add(1) == 1:
@@ -166,8 +166,7 @@ var sweepClaims = []claim{
 	}},
 }
 
-// stampClaims are those of a Stamper. The claims about Swap hold for its
-// SwapStamped, too.
+// stampClaims are those of a Stamper. The claims about Swap hold for a stamped one, too.
 var stampClaims = []claim{
 	{name: "a stamp is the time of the write", check: func(p *probe) {
 		for _, name := range []string{"new", "used"} {
@@ -188,7 +187,7 @@ var stampClaims = []claim{
 			for _, off := range []time.Duration{-24 * time.Hour, -time.Second - casnode.Span, time.Minute, 24 * time.Hour} {
 				seen := p.read(p.a, p.name(name))
 				seen.Now = seen.Now.Add(off)
-				p.refusedStamp("though it is another time", seen, row(p.name(name), "late"))
+				p.refuse("though it is another time", seen, casnode.Write{Row: row(p.name(name), "late"), Stamped: true})
 			}
 		}
 	}},
@@ -202,10 +201,7 @@ func (p *probe) stamp(name string, early time.Duration) {
 		seen, r := p.read(p.a, name), row(name, "state")
 		before := seen.Now
 		seen.Now = before.Add(-early)
-		done, _, err := p.a.(casnode.Stamper).SwapStamped(p.ctx, seen, r, nil)
-		if err != nil {
-			p.Fatalf("SwapStamped of %q: %v", name, err)
-		}
+		done, _ := p.write(p.a, seen, casnode.Write{Row: r, Stamped: true})
 		after := p.read(p.b, name)
 		if !done {
 			continue
@@ -220,7 +216,7 @@ func (p *probe) stamp(name string, early time.Duration) {
 		}
 		return
 	}
-	p.Errorf("SwapStamped of %q as it was read was refused again and again", name)
+	p.Errorf("a stamped Swap of %q as it was read was refused again and again", name)
 }
 
 var scanClaims = []claim{

@@ -158,10 +158,21 @@ var prepareClaims = []claim{
 	}},
 }
 
+// hearing is the process that hears.
+func (p *probe) hearing() string { return p.prefix[:len(p.prefix)-1] }
+
+// wakes returns wakes for it.
+func (p *probe) wakes(texts ...string) (all []casnode.Wake) {
+	for _, text := range texts {
+		all = append(all, casnode.Wake{Process: p.hearing(), Text: p.prefix + text})
+	}
+	return all
+}
+
 // hear runs Hear, and returns what it will return.
 func (p *probe) hear(ctx context.Context, s casnode.Store, ready func(), heard func(string)) <-chan error {
 	ended := make(chan error, 1)
-	go func() { ended <- s.(casnode.Hearer).Hear(ctx, ready, heard) }()
+	go func() { ended <- s.(casnode.Hearer).Hear(ctx, p.hearing(), ready, heard) }()
 	return ended
 }
 
@@ -191,7 +202,7 @@ func wakesArrive(p *probe) {
 			// From now on none is missed, and Hear has not gone on yet.
 			seen, err := p.a.Read(ctx, p.name("early"))
 			if err == nil {
-				_, err = p.a.Swap(ctx, seen, row(p.name("early"), "one"), []string{p.prefix + "early"})
+				_, _, err = p.a.Swap(ctx, seen, casnode.Write{Row: row(p.name("early"), "one"), Wakes: p.wakes("early")})
 			}
 			if err != nil {
 				p.Errorf("a write while Hear is getting ready: %v", err)
@@ -220,17 +231,19 @@ func wakesArrive(p *probe) {
 		}
 	}
 	old := p.read(p.a, p.name("job"))
-	p.swap(p.a, old, row(p.name("job"), "one"), p.prefix+"first", p.prefix+"second")
-	p.swap(p.a, old, row(p.name("job"), "two"), p.prefix+"refused")
-	p.swap(p.b, p.read(p.b, p.name("job")), row(p.name("job"), "three"), p.prefix+"last")
-	want := []string{"early", "first", "last", "second"}
-	if s, stamps := p.a.(casnode.Stamper); stamps {
+	long := strings.Repeat("+", 2000-len(p.prefix))
+	p.write(p.a, old, casnode.Write{Row: row(p.name("job"), "one"), Wakes: p.wakes("first", "second", long)})
+	p.write(p.a, old, casnode.Write{Row: row(p.name("job"), "two"), Wakes: p.wakes("refused")})
+	last := p.wakes("last")
+	if _, places := p.a.(casnode.Placer); !places { // then nobody is told apart
+		last[0].Process = ""
+	}
+	p.write(p.b, p.read(p.b, p.name("job")), casnode.Write{Row: row(p.name("job"), "three"), Wakes: last})
+	want := []string{long, "early", "first", "last", "second"}
+	if _, stamps := p.a.(casnode.Stamper); stamps {
 		want = append(want, "stamped")
 		for done := false; !done && p.ctx.Err() == nil; { // a busy machine may refuse some
-			var err error
-			if done, _, err = s.SwapStamped(ctx, p.read(p.a, p.name("job")), row(p.name("job"), "four"), []string{p.prefix + "stamped"}); err != nil {
-				p.Fatalf("SwapStamped: %v", err)
-			}
+			done, _ = p.write(p.a, p.read(p.a, p.name("job")), casnode.Write{Row: row(p.name("job"), "four"), Wakes: p.wakes("stamped"), Stamped: true})
 		}
 	}
 	var got []string
@@ -261,7 +274,7 @@ var callClaims = []claim{
 		if _, err := p.a.Scan(ctx, r.Name, 1); err == nil {
 			p.Errorf("Scan returned no error")
 		}
-		switch done, err := p.a.Swap(ctx, seen, row(r.Name, "two"), nil); {
+		switch done, _, err := p.a.Swap(ctx, seen, casnode.Write{Row: row(r.Name, "two")}); {
 		case err == nil:
 			p.Errorf("Swap returned %v and no error", done)
 		case errors.Is(err, node.ErrUnsent):
@@ -279,7 +292,7 @@ var callClaims = []claim{
 		for i := range tries { // the context ends ever later in the Swap
 			r, seen := row(name, "state"), p.read(p.a, name)
 			ctx, cancel := context.WithTimeout(p.ctx, took*time.Duration(i)/tries)
-			_, err := p.a.Swap(ctx, seen, r, nil)
+			_, _, err := p.a.Swap(ctx, seen, casnode.Write{Row: r})
 			cancel()
 			unsent[r.Version] = errors.Is(err, node.ErrUnsent)
 			if unsent[p.read(p.b, name).Row.Version] {
@@ -299,7 +312,7 @@ var callClaims = []claim{
 		if _, err := p.a.Scan(p.ctx, "", 1); err == nil {
 			p.Errorf("Scan returned no error")
 		}
-		if _, err := p.a.Swap(p.ctx, seen, row(r.Name, "two"), nil); err == nil {
+		if _, _, err := p.a.Swap(p.ctx, seen, casnode.Write{Row: row(r.Name, "two")}); err == nil {
 			p.Errorf("Swap returned no error")
 		}
 		p.has(p.b, r)

@@ -44,10 +44,10 @@ type Harness struct {
 	// the suite then does not see whether servers have different identities.
 	Apart func(t testing.TB) (a, b casnode.Store)
 
-	// Sweeps, Hears and Stamps say that the store is a casnode.Sweeper, a
-	// casnode.Hearer, a casnode.Stamper. Default to false: the claims about it are
-	// then left out. A store that is one all the same fails.
-	Sweeps, Hears, Stamps bool
+	// Sweeps, Hears, Stamps and Places say that the store is a casnode.Sweeper, a
+	// casnode.Hearer, a casnode.Stamper, a casnode.Placer. Default to false: the claims
+	// about it are then left out. A store that is one all the same fails.
+	Sweeps, Hears, Stamps, Places bool
 
 	// Observed says that the store has no clock: its snapshots have no Now. Defaults
 	// to false. Timers says that it is a casnode.Timers, too; ShortestTimer is then
@@ -73,11 +73,22 @@ func Run(t *testing.T, h Harness) {
 	if h.Open == nil {
 		t.Fatal("casnodetest: Harness.Open is nil: it must open the store to test")
 	}
-	for _, c := range claims(h) {
+	var slow []claim
+	run := func(t *testing.T, c claim) {
 		t.Run(c.name, func(t *testing.T) {
+			if c.slow {
+				t.Parallel()
+			}
 			a, b := h.open(c.stores)(t)
-			c.run(t, a, b, 30*time.Second)
+			c.run(t, h, a, b, 30*time.Second)
 		})
+	}
+	for _, c := range claims(h) {
+		if c.slow && h.Advance == nil {
+			slow = append(slow, c)
+			continue
+		}
+		run(t, c)
 	}
 	if h.Node == nil {
 		h.Node = func(t testing.TB) (node.Node, node.Node) {
@@ -86,6 +97,9 @@ func Run(t *testing.T, h Harness) {
 		}
 	}
 	t.Run("node", func(t *testing.T) {
+		for _, c := range slow { // beside those of the nodes
+			run(t, c)
+		}
 		nodetest.Run(t, nodetest.Harness{
 			Open:    h.Node,
 			Guards:  true,
@@ -119,11 +133,13 @@ type claim struct {
 	name   string
 	check  func(p *probe)
 	stores stores // together by default
+	slow   bool   // it waits for long
 }
 
 // run checks the claim on two stores, which it closes.
-func (c claim) run(t reporter, a, b casnode.Store, patience time.Duration) {
+func (c claim) run(t reporter, h Harness, a, b casnode.Store, patience time.Duration) {
 	p := newProbe(t, a, b, patience)
+	p.advance = h.Advance
 	if c.stores != unprepared {
 		p.prepare(a)
 		p.prepare(b)
@@ -158,6 +174,9 @@ func claims(h Harness) []claim {
 	if h.Stamps {
 		all = append(all, stampClaims...)
 	}
+	if h.Places {
+		all = append(all, placeClaims...)
+	}
 	return all
 }
 
@@ -168,12 +187,13 @@ func abilities(h Harness) claim {
 		_, sweeps := p.a.(casnode.Sweeper)
 		_, hears := p.a.(casnode.Hearer)
 		_, stamps := p.a.(casnode.Stamper)
+		_, places := p.a.(casnode.Placer)
 		_, timers := p.a.(casnode.Timers)
 		for _, ability := range []struct {
 			name      string
 			says, has bool
 		}{{"Unprepared", h.Unprepared != nil, prepares}, {"Sweeps", h.Sweeps, sweeps}, {"Hears", h.Hears, hears}, {"Stamps", h.Stamps, stamps},
-			{"Timers", h.Timers, timers}, {"Observed", h.Observed, p.read(p.a, p.name("job")).Now.IsZero()}} {
+			{"Places", h.Places, places}, {"Timers", h.Timers, timers}, {"Observed", h.Observed, p.read(p.a, p.name("job")).Now.IsZero()}} {
 			if ability.says != ability.has {
 				p.Errorf("Harness.%s is set: %v, must be %v for this store", ability.name, ability.says, ability.has)
 			}
@@ -199,6 +219,7 @@ type probe struct {
 	// patience is how long anything may take: far longer than a busy machine
 	// needs.
 	patience time.Duration
+	advance  func(d time.Duration) // nil to wait
 }
 
 func newProbe(t reporter, a, b casnode.Store, patience time.Duration) *probe {
@@ -241,13 +262,19 @@ func row(name, state string) casnode.Row {
 // marker returns the marker of a server that is not marked, under a new version.
 func marker() casnode.Row { return row(casnode.MarkerName, string(casnode.Unmarked())) }
 
-func (p *probe) swap(s casnode.Store, seen casnode.Snapshot, r casnode.Row, wakes ...string) bool {
+func (p *probe) swap(s casnode.Store, seen casnode.Snapshot, r casnode.Row) bool {
 	p.Helper()
-	done, err := s.Swap(p.ctx, seen, r, wakes)
-	if err != nil {
-		p.Fatalf("Swap of %q: %v", r.Name, err)
-	}
+	done, _ := p.write(s, seen, casnode.Write{Row: r})
 	return done
+}
+
+func (p *probe) write(s casnode.Store, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot) {
+	p.Helper()
+	done, present, err := s.Swap(p.ctx, seen, w)
+	if err != nil {
+		p.Fatalf("Swap of %q: %v", w.Row.Name, err)
+	}
+	return done, present
 }
 
 // put writes a row, which must succeed, and returns it.
@@ -280,35 +307,32 @@ func (p *probe) has(s casnode.Store, want casnode.Row) {
 // refused checks that a Swap is not done, and changes nothing.
 func (p *probe) refused(why string, seen casnode.Snapshot, r casnode.Row) {
 	p.Helper()
-	before := p.read(p.b, r.Name).Row
-	before.Name = r.Name
-	if p.swap(p.a, seen, r) {
-		p.Errorf("Swap of %q was done, %s", r.Name, why)
-	}
-	p.has(p.b, before)
+	p.refuse(why, seen, casnode.Write{Row: r})
 	if _, stamps := p.a.(casnode.Stamper); !stamps || r.Name == casnode.MarkerName {
 		return
 	}
 	// It is not refused because of the clock.
 	seen.Now = p.read(p.a, r.Name).Now
-	p.refusedStamp(why, seen, r)
+	p.refuse(why, seen, casnode.Write{Row: r, Stamped: true})
 }
 
-// refusedStamp checks that a SwapStamped is not done, and returns what there is.
-func (p *probe) refusedStamp(why string, seen casnode.Snapshot, r casnode.Row) {
+// refuse checks that a write is not done, and that the store says what there is
+// instead, if it says anything.
+func (p *probe) refuse(why string, seen casnode.Snapshot, w casnode.Write) {
 	p.Helper()
-	before := p.read(p.b, r.Name)
-	done, present, err := p.a.(casnode.Stamper).SwapStamped(p.ctx, seen, r, nil)
-	if err != nil {
-		p.Fatalf("SwapStamped of %q: %v", r.Name, err)
+	name := w.Row.Name
+	before := p.read(p.b, name)
+	done, present := p.write(p.a, seen, w)
+	after := p.read(p.b, name)
+	if done || after.Row.Version != before.Row.Version || string(after.Row.State) != string(before.Row.State) {
+		p.Errorf("Swap of %q (stamped: %v) was done, %s", name, w.Stamped, why)
 	}
-	after := p.read(p.b, r.Name)
-	if done || after.Row.Version != before.Row.Version {
-		p.Errorf("SwapStamped of %q was done, %s", r.Name, why)
+	if present.Server == "" && !w.Stamped {
+		return
 	}
 	if present.Row.Version != before.Row.Version || string(present.Row.State) != string(before.Row.State) ||
-		present.Marker.Version != before.Marker.Version || present.Server != before.Server ||
-		present.Now.Before(before.Now) || present.Now.After(after.Now) {
-		p.Errorf("SwapStamped of %q returned a snapshot that is not of the present", r.Name)
+		name != casnode.MarkerName && present.Marker.Version != before.Marker.Version || present.Server != before.Server ||
+		present.Now.Before(before.Now) || present.Now.After(after.Now) || present.KeepsFences != before.KeepsFences || present.Floor < before.Floor {
+		p.Errorf("Swap of %q (stamped: %v) returned a snapshot that is not of the present", name, w.Stamped)
 	}
 }

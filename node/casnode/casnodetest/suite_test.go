@@ -23,10 +23,18 @@ import (
 type shelf struct {
 	mu       sync.Mutex // guards all fields
 	rows     map[string]casnode.Row
-	ears     map[*store]func(string)
+	ears     map[*store]ear
 	clock    func() time.Time
 	server   string
 	prepared bool
+	places   []casnode.Place
+	lived    map[string]time.Time // until when a process lives
+}
+
+// ear is who hears.
+type ear struct {
+	process string
+	heard   func(string)
 }
 
 // store is a store in memory. A mutant replaces one of its functions.
@@ -41,7 +49,7 @@ type store struct {
 	page   func(rows []casnode.Row, after string, limit int) []casnode.Row
 	remove sameness
 	unable func(s *store, ctx context.Context) error
-	wake   func(wakes []string) []string
+	wake   func(wakes []casnode.Wake) []casnode.Wake
 	rash   bool // the wakes of a write that is refused are sent
 	reset  func(s *store) error
 	deaf   bool                            // Hear ignores its context
@@ -49,13 +57,16 @@ type store struct {
 	early  bool                            // Hear is ready before it hears
 	commit func(ctx context.Context) error // after the write
 	timely func(late time.Duration) bool   // whether a write is stamped
-	// stampWakes are the wakes that a SwapStamped sends.
-	stampWakes func(wakes []string) []string
-	// sameStamp is what a SwapStamped compares besides.
+	// stampWakes are the wakes that a stamped Swap sends.
+	stampWakes func(wakes []casnode.Wake) []casnode.Wake
+	// sameStamp is what a stamped Swap compares.
 	sameStamp sameness
 	stamp     func(late time.Duration) time.Duration
-	shown     func(s *store, seen casnode.Snapshot) casnode.Snapshot // after a stamp that was refused
 	name      string
+	// present is what a Swap returns that saw present.
+	present func(seen casnode.Snapshot, w casnode.Write, done bool, present casnode.Snapshot) casnode.Snapshot
+
+	placing
 }
 
 // sameness reports whether a write finds what was read.
@@ -85,13 +96,16 @@ func newStore(on *shelf) *store {
 			}
 			return ctx.Err()
 		},
-		wake:       func(wakes []string) []string { return wakes },
+		wake:       func(wakes []casnode.Wake) []casnode.Wake { return wakes },
 		reset:      func(s *store) error { return nil },
 		commit:     func(context.Context) error { return nil },
 		timely:     func(late time.Duration) bool { return late >= 0 && late <= casnode.Span },
 		stamp:      func(late time.Duration) time.Duration { return late },
-		stampWakes: func(wakes []string) []string { return wakes },
-		shown:      func(s *store, seen casnode.Snapshot) casnode.Snapshot { return s.snapshot(seen.Row.Name) },
+		stampWakes: func(wakes []casnode.Wake) []casnode.Wake { return wakes },
+		present: func(_ casnode.Snapshot, _ casnode.Write, _ bool, present casnode.Snapshot) casnode.Snapshot {
+			return present
+		},
+		placing: inPlaces(),
 	}
 }
 
@@ -137,7 +151,7 @@ func either(one, other sameness) sameness {
 // compares has a Swap compare these alone.
 func compares(all ...sameness) func(*store) { return func(s *store) { s.same = allOf(all...) } }
 
-// stampCompares has a SwapStamped compare these alone, besides.
+// stampCompares has a stamped Swap compare these alone.
 func stampCompares(all ...sameness) func(*store) {
 	return func(s *store) { s.sameStamp = allOf(all...) }
 }
@@ -170,7 +184,10 @@ func (s *store) letOthersIn() {
 }
 
 func (s *store) snapshot(name string) casnode.Snapshot {
-	return casnode.Snapshot{Row: s.rows[s.key(name)], Marker: s.rows[casnode.MarkerName], Server: s.server, Now: s.clock().Truncate(time.Microsecond)}
+	seen := casnode.Snapshot{Row: s.rows[s.key(name)], Marker: s.rows[casnode.MarkerName], Server: s.server, Now: s.clock().Truncate(time.Microsecond)}
+	seen.Places = s.first(s, name)
+	seen.Places = seen.Places[:min(len(seen.Places), casnode.FirstPlaces)]
+	return seen
 }
 
 func (s *store) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
@@ -180,53 +197,45 @@ func (s *store) Read(ctx context.Context, name string) (casnode.Snapshot, error)
 	return s.read(s, name), nil
 }
 
-func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, r casnode.Row, wakes []string) (bool, error) {
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
 	if err := s.unable(s, ctx); err != nil {
-		return false, err
+		return false, present, err
 	}
-	return s.write(ctx, seen, r, wakes, s.same)
+	var tell []func()
+	present = s.act(s, w.Row.Name, func() { done, tell = s.swap(seen, w) })
+	for _, f := range tell {
+		f()
+	}
+	return done, s.present(seen, w, done, present), s.commit(ctx)
 }
 
-func (s *store) write(ctx context.Context, seen casnode.Snapshot, r casnode.Row, wakes []string, same sameness) (bool, error) {
-	done, ears := s.swap(seen, r, same)
-	if done || s.rash {
-		for _, wake := range s.wake(wakes) {
-			for _, hear := range ears {
-				hear(wake)
+// swap writes, and returns what delivers the wakes.
+func (s *store) swap(seen casnode.Snapshot, w casnode.Write) (same bool, tell []func()) {
+	compare, row, wakes := s.same, w.Row, s.wake(w.Wakes)
+	if w.Stamped {
+		late := s.clock().Truncate(time.Microsecond).Sub(seen.Now)
+		row.State = append(binary.BigEndian.AppendUint64(nil, uint64(s.stamp(late).Microseconds())), row.State...)
+		compare, wakes = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.timely(late) && s.sameStamp(s, seen, r)
+		}, s.stampWakes(w.Wakes)
+	}
+	if same = compare(s, seen, row); same {
+		s.rows[s.key(row.Name)] = s.keep(row)
+	}
+	if w.Drop != nil && s.drops(same, w) {
+		s.drop(s, *w.Drop)
+	}
+	for _, wake := range wakes {
+		for _, e := range s.ears {
+			if (same || s.rash) && (wake.Process == "" || wake.Process == e.process) {
+				tell = append(tell, func() { e.heard(wake.Text) })
 			}
 		}
 	}
-	return done, s.commit(ctx)
+	return same, tell
 }
 
-func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, r casnode.Row, wakes []string) (bool, casnode.Snapshot, error) {
-	if err := s.unable(s, ctx); err != nil {
-		return false, casnode.Snapshot{}, err
-	}
-	s.mu.Lock()
-	late := s.clock().Truncate(time.Microsecond).Sub(seen.Now)
-	s.mu.Unlock()
-	if s.timely(late) {
-		r.State = append(binary.BigEndian.AppendUint64(nil, uint64(s.stamp(late).Microseconds())), r.State...)
-		if done, err := s.write(ctx, seen, r, s.stampWakes(wakes), s.sameStamp); done || err != nil {
-			return done, casnode.Snapshot{}, err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	seen.Row.Name = r.Name
-	return false, s.shown(s, seen), nil
-}
-
-func (s *store) swap(seen casnode.Snapshot, r casnode.Row, compare sameness) (bool, []func(string)) {
-	s.mu.Lock()
-	same := compare(s, seen, r)
-	defer s.mu.Unlock()
-	if same {
-		s.rows[s.key(r.Name)] = s.keep(r)
-	}
-	return same, slices.Collect(maps.Values(s.ears))
-}
+func (s *store) Stamps() {}
 
 func (s *store) Scan(ctx context.Context, after string, limit int) ([]casnode.Row, error) {
 	if err := s.unable(s, ctx); err != nil {
@@ -248,7 +257,7 @@ func (s *store) Remove(_ context.Context, seen casnode.Snapshot, rows []casnode.
 	return nil
 }
 
-func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) error {
+func (s *store) Hear(ctx context.Context, process string, ready func(), heard func(string)) error {
 	if s.closed && !s.hears {
 		return errors.New("the store is closed")
 	}
@@ -256,7 +265,7 @@ func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) erro
 		ready()
 	}
 	s.mu.Lock()
-	s.ears[s] = heard
+	s.ears[s] = ear{process, heard}
 	s.mu.Unlock()
 	if !s.early {
 		ready()
@@ -285,7 +294,7 @@ func (s *store) String() string { return s.name }
 func (s *store) Close() error   { s.closed = true; return nil }
 
 func newShelf(clock func() time.Time) *shelf {
-	return &shelf{rows: map[string]casnode.Row{}, ears: map[*store]func(string){}, clock: clock, server: rand.Text()}
+	return &shelf{rows: map[string]casnode.Row{}, ears: map[*store]ear{}, clock: clock, server: rand.Text(), lived: map[string]time.Time{}}
 }
 
 // harness has stores in memory that are Preparers, Sweepers and Hearers.
@@ -306,7 +315,7 @@ func harness(clock func() time.Time, damage func(*store)) Harness {
 	return Harness{
 		Open: together, Unprepared: together,
 		Apart:  func(testing.TB) (a, b casnode.Store) { return open(newShelf(clock), newShelf(clock)) },
-		Sweeps: true, Hears: true, Stamps: true,
+		Sweeps: true, Hears: true, Stamps: true, Places: true,
 	}
 }
 
@@ -368,6 +377,7 @@ func TestHarnessSaysWhatTheStoreIs(t *testing.T) {
 		func(h *Harness) { h.Sweeps = false },
 		func(h *Harness) { h.Hears = false },
 		func(h *Harness) { h.Stamps = false },
+		func(h *Harness) { h.Places = false },
 	} {
 		h := whole
 		if drop(&h); !fails(abilities(h), nil) {
@@ -399,7 +409,15 @@ func (r *recorder) Fatalf(format string, args ...any) {
 func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
 // fails reports whether a claim fails on a store that is broken.
-func fails(c claim, damage func(*store)) bool { return failsOn(c, harness(time.Now, damage)) }
+func fails(c claim, damage func(*store)) bool {
+	if c.slow {
+		clock, advance := manualClock()
+		h := harness(clock, damage)
+		h.Advance = advance
+		return failsOn(c, h)
+	}
+	return failsOn(c, harness(time.Now, damage))
+}
 
 // failsOn reports whether a claim fails on a harness's stores.
 func failsOn(c claim, h Harness) bool {
@@ -408,7 +426,7 @@ func failsOn(c claim, h Harness) bool {
 	go func() {
 		defer close(ended)
 		a, b := h.open(c.stores)(nil)
-		c.run(&r, a, b, 3*time.Second)
+		c.run(&r, h, a, b, 3*time.Second)
 	}()
 	<-ended
 	for _, f := range r.cleanups {
@@ -419,11 +437,13 @@ func failsOn(c claim, h Harness) bool {
 	return r.failed
 }
 
-var mutants = []struct {
+type mutant struct {
 	name   string
 	damage func(*store)
 	claim  string // that must fail
-}{
+}
+
+var mutants = []mutant{
 	{"Swap does not compare the row", compares(sameMarker, sameServer), "a Swap is refused if the row has changed"},
 	{"an insert replaces a row", compares(either(inserts, sameRow), sameMarker, sameServer), "a Swap is refused if there is a row meanwhile"},
 	{"an update inserts a row", compares(either(missing, sameRow), sameMarker, sameServer), "a Swap is refused if the row is gone"},
@@ -481,10 +501,10 @@ var mutants = []struct {
 	}, "Read shows what was written before it began"},
 	{"each client has its own identity", shows(func(s *store, _ string, seen *casnode.Snapshot) {
 		seen.Server = string(rune('a' + len(s.ears)))
-		s.ears[s] = func(string) {}
+		s.ears[s] = ear{}
 	}), "all clients see one server"},
 	{"the clock is each client's own", shows(func(s *store, _ string, seen *casnode.Snapshot) {
-		s.ears[s] = func(string) {}
+		s.ears[s] = ear{}
 		seen.Now = seen.Now.Add(-time.Duration(len(s.ears)) * time.Hour)
 	}), "all clients see one clock"},
 	{"Scan begins with the row", func(s *store) {
@@ -511,10 +531,10 @@ var mutants = []struct {
 	{"Prepare empties the store", func(s *store) {
 		s.reset = func(s *store) error { clear(s.rows); return nil }
 	}, "a store that is prepared again keeps its rows"},
-	{"wakes are lost", func(s *store) { s.wake = func([]string) []string { return nil } }, "wakes arrive with the write, and only with it"},
+	{"wakes are lost", func(s *store) { s.wake = func([]casnode.Wake) []casnode.Wake { return nil } }, "wakes arrive with the write, and only with it"},
 	{"wakes come without a write", func(s *store) { s.rash = true }, "wakes arrive with the write, and only with it"},
 	{"only the first wake is sent", func(s *store) {
-		s.wake = func(wakes []string) []string { return wakes[:min(1, len(wakes))] }
+		s.wake = func(wakes []casnode.Wake) []casnode.Wake { return wakes[:min(1, len(wakes))] }
 	}, "wakes arrive with the write, and only with it"},
 	{"Hear never ends", func(s *store) { s.deaf = true }, "wakes arrive with the write, and only with it"},
 	{"contexts are ignored", func(s *store) {
@@ -568,12 +588,12 @@ var mutants = []struct {
 			return nil
 		}
 	}, "a Swap that returns ErrUnsent is never done"},
-	{"SwapStamped sends no wakes", func(s *store) {
-		s.stampWakes = func([]string) []string { return nil }
+	{"a stamped Swap sends no wakes", func(s *store) {
+		s.stampWakes = func([]casnode.Wake) []casnode.Wake { return nil }
 	}, "wakes arrive with the write, and only with it"},
-	{"SwapStamped does not compare the row", stampCompares(sameMarker, sameServer), "a Swap is refused if the row has changed"},
-	{"SwapStamped does not compare the marker", stampCompares(sameRow, sameServer), "a Swap is refused if the marker has changed"},
-	{"SwapStamped does not compare the server", stampCompares(sameRow, sameMarker), "a Swap is refused by another server"},
+	{"a stamped Swap does not compare the row", stampCompares(sameMarker, sameServer), "a Swap is refused if the row has changed"},
+	{"a stamped Swap does not compare the marker", stampCompares(sameRow, sameServer), "a Swap is refused if the marker has changed"},
+	{"a stamped Swap does not compare the server", stampCompares(sameRow, sameMarker), "a Swap is refused by another server"},
 	{"the stamp is of the remembered time", func(s *store) {
 		s.stamp = func(time.Duration) time.Duration { return 0 }
 	}, "a stamp is the time of the write"},
@@ -589,8 +609,16 @@ var mutants = []struct {
 	{"a stamp is written before the time that is expected", func(s *store) {
 		s.timely = func(late time.Duration) bool { return late <= casnode.Span }
 	}, "a stamp is refused if the clock is not as expected"},
-	{"a stamp that is refused returns what was remembered", func(s *store) {
-		s.shown = func(_ *store, seen casnode.Snapshot) casnode.Snapshot { return seen }
+	{"a Swap that is refused returns what was remembered", func(s *store) {
+		s.present = func(seen casnode.Snapshot, _ casnode.Write, _ bool, _ casnode.Snapshot) casnode.Snapshot { return seen }
+	}, "a Swap is refused if the row has changed"},
+	{"a stamped Swap that is refused says nothing", func(s *store) {
+		s.present = func(_ casnode.Snapshot, _ casnode.Write, done bool, present casnode.Snapshot) casnode.Snapshot {
+			if !done {
+				return casnode.Snapshot{}
+			}
+			return present
+		}
 	}, "a Swap is refused if the row has changed"},
 	{"Hear is ready before it hears", func(s *store) { s.early = true }, "wakes arrive with the write, and only with it"},
 	{"Hear ignores Close", func(s *store) { s.hears = true }, "Hear of a store that is closed returns an error"},
@@ -605,7 +633,7 @@ func TestSuiteSeesEveryMutant(t *testing.T) {
 	}
 	claims := claims(whole)
 	seen := map[string]bool{abilities(whole).name: true} // its test is above
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, placeMutants) {
 		i := slices.IndexFunc(claims, func(c claim) bool { return c.name == m.claim })
 		if i < 0 {
 			t.Fatalf("there is no claim %q", m.claim)
