@@ -86,11 +86,7 @@ func (s *store) list(conn *zk.Conn, name string) (r stored, err error) {
 // Put creates a place, if it is not there, and reads after that, in the same session.
 // After an error, or in another session, it may be there or not.
 func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.Snapshot, error) {
-	key := [2]string{p.Name, p.Waiter}
-	s.remembered.Lock()
-	look := again || s.unsure[key]
-	s.unsure[key] = true
-	s.remembered.Unlock()
+	look := s.puts(p) || again
 	c := callOf(ctx)
 	at, err := inSession(ctx, &s.link, func(conn *zk.Conn) (sight, error) {
 		if look {
@@ -107,11 +103,27 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.S
 	if err != nil {
 		return casnode.Snapshot{}, explain(err)
 	}
-	s.remembered.Lock()
-	delete(s.unsure, key)
-	s.remembered.Unlock()
 	c.queued = true
 	return s.snapshot(p.Name, at, p.Waiter), nil
+}
+
+// puts notes that a place is put, and reports whether it may be there already: it was
+// noted, and not removed since.
+func (s *store) puts(p casnode.Place) (before bool) {
+	s.remembered.Lock()
+	defer s.remembered.Unlock()
+	key := [2]string{p.Name, p.Waiter}
+	if before = s.own[key]; len(s.own) >= mostSights {
+		clear(s.own)
+	}
+	s.own[key] = true
+	return before
+}
+
+func (s *store) dropped(p casnode.Place) {
+	s.remembered.Lock()
+	defer s.remembered.Unlock()
+	delete(s.own, [2]string{p.Name, p.Waiter})
 }
 
 // create creates a place, and what it is below.
@@ -142,6 +154,7 @@ func (s *store) Drop(ctx context.Context, p casnode.Place) (casnode.Snapshot, er
 	if err != nil {
 		return casnode.Snapshot{}, explain(err)
 	}
+	s.dropped(p)
 	return s.snapshot(p.Name, at, ""), nil
 }
 
@@ -175,13 +188,16 @@ func (s *store) remove(conn *zk.Conn, name string, such func(ticket) bool) error
 }
 
 // Live reports whether the session is the one of the last call: places end with it.
-func (s *store) Live(ctx context.Context, _ string) (bool, error) {
+func (s *store) Live(ctx context.Context, process string) (bool, error) {
 	conn, err := s.session(ctx)
 	if err != nil {
 		return false, err
 	}
-	id := conn.SessionID()
-	return s.lived.Swap(id) == id, nil
+	s.remembered.Lock()
+	defer s.remembered.Unlock()
+	before := s.lived[process]
+	s.lived[process] = conn.SessionID()
+	return s.lived[process] == before, nil
 }
 
 // Places returns the places of a name, or of all.

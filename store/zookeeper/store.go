@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -21,12 +20,11 @@ type store struct {
 	root, name string
 	acl        []zk.ACL
 
-	lived atomic.Int64 // the session at the last call of Live
-
 	remembered sync.Mutex // guards the fields below
 	sights     map[string]sight
 	heard      map[string]int32   // versions of znodes, by those of the rows that came with a wake
-	unsure     map[[2]string]bool // names and waiters whose place may be there: a Put has not ended well
+	own        map[[2]string]bool // names and waiters whose places may be there
+	lived      map[string]int64   // the session at the last call of Live, by process
 
 	between func() // a test's, between the readings of a Read; nil for none
 }
@@ -41,7 +39,7 @@ var (
 
 func newStore(servers []string, conn *zk.Conn, o Options) *store {
 	return &store{link: link{servers: servers, opts: o, conn: conn}, root: o.Root, name: o.Name, acl: o.acl(),
-		sights: map[string]sight{}, heard: map[string]int32{}, unsure: map[[2]string]bool{}}
+		sights: map[string]sight{}, heard: map[string]int32{}, own: map[[2]string]bool{}, lived: map[string]int64{}}
 }
 
 func (s *store) String() string { return s.name }

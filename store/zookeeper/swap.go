@@ -67,6 +67,9 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		}
 	}()
 	done, err := s.multi(ctx, conn, ops, drop)
+	if done && w.Drop != nil {
+		s.dropped(*w.Drop)
+	}
 	if done && row.Name != casnode.MarkerName {
 		// The next Swap may come without a Read.
 		p.row.Row, p.row.at = row, at
