@@ -105,7 +105,7 @@ cross: ## build library and commands for every platform
 	done
 
 .PHONY: bench
-bench: deps ## redlatch beside its peers on real servers, some 12 minutes, into docs/testing/bench; BENCH='-only CELL', 'redis', 'databases', 'consensus', 'capacity'
+bench: deps ## redlatch beside its peers on real servers, some 30 minutes, into docs/testing/bench; BENCH='-only CELL', 'redis', 'databases', 'consensus', 'crowd', 'capacity'
 	cd test/bench && $(GO) run . $(BENCH)
 
 .PHONY: interop

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -19,15 +20,31 @@ const encoding = 1
 var errEncoding = errors.New("the stored state cannot be read: it is damaged, or of a newer release")
 
 // AppendTo appends the entry. Times are in microseconds.
-func (e *Entry) AppendTo(b []byte) []byte { return encode(b, e.code) }
+func (e *Entry) AppendTo(b []byte) []byte { return e.encode(b, nil) }
 
 // DecodeEntry reads what AppendTo wrote. No bytes are an entry that was never
 // used.
 func DecodeEntry(b []byte) (e Entry, err error) {
-	if err = decode(b, e.code); err != nil {
+	if err = e.decode(b, nil); err != nil {
 		return Entry{}, err
 	}
 	return e, nil
+}
+
+func (e *Entry) encode(b []byte, s *Sight) []byte {
+	c := writing(s)
+	e.code(c)
+	return c.written(b)
+}
+
+// decode reads an entry; no bytes are the zero one.
+func (e *Entry) decode(b []byte, s *Sight) error {
+	if len(b) == 0 {
+		return nil
+	}
+	c := reading(b, s)
+	e.code(c)
+	return c.read()
 }
 
 func (e *Entry) code(c *codec) {
@@ -49,7 +66,7 @@ func (e *Entry) code(c *codec) {
 	})
 	q := &e.Queue
 	stored := q
-	if q.beside { // the waiters are elsewhere
+	if q.beside != nil { // the waiters are elsewhere
 		stored = &Queue{Head: q.Head, Lapses: q.Lapses, Notice: q.Notice}
 	}
 	stored.code(c)
@@ -82,7 +99,10 @@ func (r *Records) code(c *codec) {
 	number(c, &r.Retention)
 	c.text(&r.Server)
 	c.bool(&r.Whole)
-	occurrences := slices.Sorted(maps.Keys(r.Completed))
+	var occurrences []string
+	if len(r.Completed) > 0 {
+		occurrences = slices.Sorted(maps.Keys(r.Completed))
+	}
 	list(c, &occurrences, func(o *string) {
 		c.text(o)
 		until := r.Completed[*o]
@@ -93,14 +113,29 @@ func (r *Records) code(c *codec) {
 }
 
 // AppendTo appends the marker.
-func (m *Marker) AppendTo(b []byte) []byte { return encode(b, m.code) }
+func (m *Marker) AppendTo(b []byte) []byte { return m.encode(b, nil) }
 
 // DecodeMarker reads what AppendTo wrote. No bytes are no marker.
 func DecodeMarker(b []byte) (m Marker, err error) {
-	if err = decode(b, m.code); err != nil {
+	if err = m.decode(b, nil); err != nil {
 		return Marker{}, err
 	}
 	return m, nil
+}
+
+func (m *Marker) encode(b []byte, s *Sight) []byte {
+	c := writing(s)
+	m.code(c)
+	return c.written(b)
+}
+
+func (m *Marker) decode(b []byte, s *Sight) error {
+	if len(b) == 0 {
+		return nil
+	}
+	c := reading(b, s)
+	m.code(c)
+	return c.read()
 }
 
 func (m *Marker) code(c *codec) {
@@ -125,31 +160,59 @@ func (m *Marker) code(c *codec) {
 }
 
 // codec writes values, or reads what it wrote. After an error bad is set, and it
-// reads zeros.
+// reads zeros. Codecs are pooled: a request writes and reads several states.
 type codec struct {
 	b      []byte
+	room   []byte // for what is written next
+	all    string // what is read, from the first text on: texts share its memory
 	writes bool
 	bad    bool
 	sight  *Sight // how times are read and written where there is no clock; else nil
 }
 
-// encode appends a state.
-func encode(b []byte, code func(*codec)) []byte {
-	c := codec{b: append(b, encoding), writes: true}
-	code(&c)
-	return c.b
+var codecs = sync.Pool{New: func() any { return new(codec) }}
+
+// format returns the first byte.
+func format(s *Sight) byte {
+	if s != nil {
+		return observedEncoding
+	}
+	return encoding
 }
 
-// decode reads a state. No bytes are the zero one.
-func decode(b []byte, code func(*codec)) error {
-	if len(b) == 0 {
-		return nil
+// writing returns a codec that writes a state.
+func writing(s *Sight) *codec {
+	c := codecs.Get().(*codec)
+	c.b, c.writes, c.sight = append(c.room[:0], format(s)), true, s
+	return c
+}
+
+// written appends what was written.
+func (c *codec) written(b []byte) []byte {
+	b = append(b, c.b...)
+	c.reuse(c.b)
+	return b
+}
+
+// reading returns a codec that reads a state.
+func reading(b []byte, s *Sight) *codec {
+	c := codecs.Get().(*codec)
+	c.b, c.bad, c.sight = b[1:], b[0] != format(s), s
+	return c
+}
+
+// read returns an error if what was read is no state.
+func (c *codec) read() (err error) {
+	if c.bad || len(c.b) > 0 {
+		err = errEncoding
 	}
-	c := codec{b: b[1:], bad: b[0] != encoding}
-	if code(&c); c.bad || len(c.b) > 0 {
-		return errEncoding
-	}
-	return nil
+	c.reuse(c.room)
+	return err
+}
+
+func (c *codec) reuse(room []byte) {
+	*c = codec{room: room}
+	codecs.Put(c)
 }
 
 func (c *codec) fail() { c.b, c.bad = nil, true }
@@ -195,7 +258,15 @@ func (c *codec) text(s *string) {
 		c.b = append(c.b, *s...)
 		return
 	}
-	*s, c.b = string(c.b[:n]), c.b[n:]
+	if n == 0 {
+		*s = ""
+		return
+	}
+	if c.all == "" {
+		c.all = string(c.b)
+	}
+	at := len(c.all) - len(c.b)
+	*s, c.b = c.all[at:at+n], c.b[n:]
 }
 
 func (c *codec) bool(x *bool) {

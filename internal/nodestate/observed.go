@@ -64,14 +64,14 @@ func StampOf(t time.Time) (s Stamp, ok bool) {
 const observedEncoding = 2
 
 // AppendSeen is AppendTo for a store without a clock.
-func (e *Entry) AppendSeen(b []byte, s *Sight) []byte { return encodeSeen(b, s, e.code) }
+func (e *Entry) AppendSeen(b []byte, s *Sight) []byte { return e.encode(b, s) }
 
 // AppendSeen is AppendTo for a store without a clock.
-func (m *Marker) AppendSeen(b []byte, s *Sight) []byte { return encodeSeen(b, s, m.code) }
+func (m *Marker) AppendSeen(b []byte, s *Sight) []byte { return m.encode(b, s) }
 
 // DecodeSeen reads what AppendSeen wrote.
 func (e *Entry) DecodeSeen(b []byte, s *Sight) error {
-	err := decodeSeen(b, s, e.code)
+	err := e.decode(b, s)
 	if err != nil {
 		*e = Entry{}
 	}
@@ -80,28 +80,11 @@ func (e *Entry) DecodeSeen(b []byte, s *Sight) error {
 
 // DecodeSeen reads what AppendSeen wrote.
 func (m *Marker) DecodeSeen(b []byte, s *Sight) error {
-	err := decodeSeen(b, s, m.code)
+	err := m.decode(b, s)
 	if err != nil {
 		*m = Marker{}
 	}
 	return err
-}
-
-func encodeSeen(b []byte, s *Sight, code func(*codec)) []byte {
-	c := codec{b: append(b, observedEncoding), writes: true, sight: s}
-	code(&c)
-	return c.b
-}
-
-func decodeSeen(b []byte, s *Sight, code func(*codec)) error {
-	if len(b) == 0 {
-		return nil
-	}
-	c := codec{b: b[1:], bad: b[0] != observedEncoding, sight: s}
-	if code(&c); c.bad || len(c.b) > 0 {
-		return errEncoding
-	}
-	return nil
 }
 
 // seen writes or reads a time with its stamp: the number, what is left, rounded up

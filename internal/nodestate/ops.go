@@ -93,11 +93,12 @@ func (e *Entry) acquire(req node.Request, s *serving) node.Status {
 			share = h.Share
 		}
 	default:
-		if e.Queue.beside || !e.Queue.first(s.asker) { // otherwise the name is not kept for another waiter
+		if e.Queue.beside != nil || !e.Queue.first(s.asker) { // otherwise the name is not kept for another waiter
 			e.Queue.serve(e.Holders, s)
 		}
 		if !e.Queue.isNext(req, e.Holders.Room(-1)) {
-			if room := e.Holders.Room(-1); room.Take(e.Queue.Waiters[0].Share) {
+			// Without a waiter in sight, those in sight were skipped.
+			if room := e.Holders.Room(-1); len(e.Queue.Waiters) == 0 || room.Take(e.Queue.Waiters[0].Share) {
 				return e.wait(req, node.Reserved, s)
 			}
 			return e.wait(req, node.Held, s)
@@ -108,7 +109,9 @@ func (e *Entry) acquire(req node.Request, s *serving) node.Status {
 	}
 	e.grant(req, share, own, s.now)
 	e.Queue.leave(s.asker)
-	e.Queue.fresh = false // the next one may fit beside it
+	if e.Queue.beside != nil {
+		e.Queue.beside.fresh = false // the next one may fit beside it
+	}
 	e.Queue.serve(e.Holders, s)
 	return node.Granted
 }
@@ -131,8 +134,8 @@ func (e *Entry) overtaken(req node.Request, h node.Holder) bool {
 func (e *Entry) wait(req node.Request, why node.Status, s *serving) node.Status {
 	old := req.Token != 0 && int64(req.Token) < s.now.UnixMicro()-req.Window.Microseconds()
 	late := old || e.ended(req.Value)
-	if e.Queue.beside {
-		e.Queue.late = late
+	if e.Queue.beside != nil {
+		e.Queue.beside.late = late
 		return why
 	}
 	if req.Wait && (!late || e.Queue.rank(req.Value) > 0) {
@@ -226,7 +229,7 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 	status := e.taken()
 	// Where places are kept, who leaves passes on what was kept for it, and nothing
 	// else: if a crowd leaves at once, one of them writes.
-	idle := e.Queue.beside && own < 0 && e.Queue.Head != req.Value
+	idle := e.Queue.beside != nil && own < 0 && e.Queue.Head != req.Value
 	switch {
 	case own < 0:
 	case req.Once && refused(verdict):
@@ -272,7 +275,7 @@ func (e *Entry) yield(req node.Request, s *serving) node.Status {
 		return node.Granted
 	}
 	e.free(own)
-	if !e.Queue.beside { // else its place is put when others can have the name
+	if e.Queue.beside == nil { // else its place is put when others can have the name
 		e.Queue.join(req)
 	}
 	e.Queue.serve(e.Holders, s)

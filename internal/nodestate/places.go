@@ -21,20 +21,28 @@ import (
 // a moment only: the first waiter is about to take it, and nobody needs to keep it for
 // that one.
 func (q *Queue) Beside(first []node.Waiter, more, fresh bool) {
-	q.Waiters, q.beside, q.more, q.fresh = first, true, more, fresh
+	q.Waiters, q.beside = first, &beside{more: more, fresh: fresh}
+}
+
+// beside is what one request has to know of a queue in places, and what it comes to.
+type beside struct {
+	more, fresh bool
+	evicts      *node.Waiter
+	late        bool
 }
 
 // Evicts returns the waiter whose process missed its turn; nil for none.
-func (q *Queue) Evicts() *node.Waiter { return q.evicts }
+func (q *Queue) Evicts() *node.Waiter { return q.beside.evicts }
 
 // Late reports whether the request must have no place: see Entry.wait.
-func (q *Queue) Late() bool { return q.late }
+func (q *Queue) Late() bool { return q.beside.late }
 
 // keep keeps a free name for the first waiter, and notifies it, and the second that it
 // is near. A name that is kept for another one stays so until that one's turn is over.
 func (q *Queue) keep(holders node.Holders, s *serving) {
 	q.skip(s)
 	room := holders.Room(-1)
+	s.watch = q.beside.evicts != nil // if nobody else is in sight
 	if len(q.Waiters) == 0 || !room.Take(q.Waiters[0].Share) {
 		return
 	}
@@ -43,7 +51,7 @@ func (q *Queue) keep(holders node.Holders, s *serving) {
 	// The others in sight look again when its turn is over. Those behind them ask
 	// less often, and all the same.
 	s.watch = q.Head != s.asker && first != s.asker && q.rank(s.asker) > 0
-	if kept || first == s.asker || q.fresh && q.evicts == nil {
+	if kept || first == s.asker || q.beside.fresh && q.beside.evicts == nil {
 		return
 	}
 	q.Head, q.Notice, q.Lapses = first, Turn, s.now.Add(s.turn)
@@ -61,7 +69,7 @@ func (q *Queue) skip(s *serving) {
 		return
 	}
 	gone := q.Waiters[at]
-	q.evicts = &gone
+	q.beside.evicts = &gone
 	q.Waiters = slices.DeleteFunc(slices.Clone(q.Waiters), func(w node.Waiter) bool {
 		return w.Value != s.asker && (w.Value == gone.Value || w.Process == gone.Process)
 	})
@@ -85,7 +93,7 @@ func (q *Queue) isNextBeside(req node.Request, asks bool, room node.Room) bool {
 			return false
 		}
 	}
-	return (!q.more || req.Op == node.OpYield) && room.Take(req.Share)
+	return (!q.beside.more || req.Op == node.OpYield) && room.Take(req.Share)
 }
 
 // Pass keeps a name that is free for the first waiter, if it is not kept for one. It

@@ -32,10 +32,7 @@ type Queue struct {
 
 	Touched time.Time // when it was last served
 
-	// The others are of one request, where the queue is in places: see Beside.
-	beside, more, fresh bool
-	evicts              *node.Waiter
-	late                bool
+	beside *beside // where the queue is in places; else nil
 }
 
 func (q *Queue) clone() Queue {
@@ -93,7 +90,7 @@ func (s *serving) tell(kind node.WakeKind, value string) {
 // if there is room for it beside the holders. So is the second, if there is
 // room for both: each of them lets in the next.
 func (q *Queue) serve(holders node.Holders, s *serving) {
-	if q.beside {
+	if q.beside != nil {
 		q.keep(holders, s)
 		return
 	}
@@ -204,9 +201,9 @@ func (q *Queue) call(s *serving) {
 
 // settle removes the queue after a long time without a request.
 func (q *Queue) settle(now time.Time) {
-	if !q.beside && len(q.Waiters) > 0 && now.Sub(q.Touched) > queueRetention ||
+	if q.beside == nil && len(q.Waiters) > 0 && now.Sub(q.Touched) > queueRetention ||
 		len(q.Waiters) == 0 && q.Head != "" && now.Sub(q.Lapses) > queueRetention {
-		*q = Queue{beside: q.beside, more: q.more, fresh: q.fresh}
+		*q = Queue{beside: q.beside}
 	}
 }
 
@@ -242,7 +239,7 @@ func (q *Queue) Place(req node.Request) int64 {
 // before it: a request that does not wait is behind all of them.
 func (q *Queue) isNext(req node.Request, room node.Room) bool {
 	asks := req.Wait || req.Op == node.OpYield
-	if q.beside {
+	if q.beside != nil {
 		return q.isNextBeside(req, asks, room)
 	}
 	queued := asks && q.rank(req.Value) > 0

@@ -158,7 +158,7 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 		e.add(0)
 	}
 	if w := c.wait; w != (waiting{}) {
-		e.add(1, e.clock(w.came), e.clock(w.ticket), int64(w.rounds), int64(w.missed), int64(w.missing), int64(w.rank), int64(w.holder),
+		e.add(1, e.clock(w.came), e.clock(w.ticket), int64(w.rounds), int64(w.missed), int64(w.missing), int64(w.rank), int64(w.pace), int64(w.holder),
 			int64(w.spent), int64(w.paused))
 		e.times(w.since, w.until)
 		e.whens(w.outage, w.quarantine, w.split)

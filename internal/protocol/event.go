@@ -67,6 +67,8 @@ const (
 	TimedOut
 	// TimedOutUnsent: the time limit passed before the request was sent.
 	TimedOutUnsent
+	// Contended: nothing was done, because others changed the name at each try.
+	Contended
 	// Invalid: the node is not usable with this configuration, such as a server
 	// that is listed twice. Nothing was sent.
 	Invalid

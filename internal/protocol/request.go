@@ -109,8 +109,9 @@ func (c *Claim) record(e *Event, out []Effect) []Effect {
 	switch {
 	case e.granted():
 		m.holds = granted
-	case e.Fault.sent(), e.queued(), e.Reply.Again:
-		// What was sent again may have been queued the first time.
+	case e.Fault.sent(), e.queued(), e.Reply.Again, e.Fault == Contended:
+		// What was sent again may have been queued the first time. What was contended
+		// may have a place.
 		m.holds = max(m.holds, leftover)
 	}
 	if e.queued() && !c.state.IsOver() {
@@ -134,6 +135,10 @@ func (c *Claim) listen(out []Effect) []Effect {
 func (c *Claim) see(e *Event) {
 	m := &c.nodes[e.Node]
 	switch e.Fault {
+	case Contended:
+		if m.got = NotSent; e.Op == node.OpAcquire {
+			m.got = Busy
+		}
 	case Unsent, TimedOutUnsent:
 		m.got = NotSent
 	case Broken:
@@ -229,6 +234,8 @@ func (c *Claim) tally() Tally {
 		case m.got == Pending:
 		case m.got.failed():
 			t.Failed++
+		case m.got == Busy:
+			t.Refused++
 		case m.status == node.Granted && c.counts(m, slot):
 			t.Granted++
 		default:

@@ -41,6 +41,9 @@ const (
 	Pending Outcome = iota
 	// Replied: the node's status says what it did.
 	Replied
+	// Busy: others changed the name at each try. An acquisition was refused by that,
+	// as by a holder.
+	Busy
 	// Failed: there was no reply, and the request may still be executed.
 	Failed
 	// NotSent: there was no reply, and the request was not executed.

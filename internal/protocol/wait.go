@@ -41,6 +41,10 @@ type waiting struct {
 	holder  hash
 	yielded Set
 
+	// pace is how long each place took that was served before, in microseconds, up to
+	// pollStep; 0 if that is not known.
+	pace uint16
+
 	queued bool // nodes are asked to queue the claim
 	waited bool // a pause has begun
 	front  bool // the claim is known to be one of the first two in the queue
@@ -102,9 +106,9 @@ func (c *Claim) nextIn(v View, t Tally) (time.Duration, bool) {
 	return delay, true
 }
 
-// In a queue that does not notify, a waiter asks again after pollStep for each
-// place before it, and less often the longer the queue does not move, so that
-// waiting for a long job costs little. In a queue that notifies, the first two
+// In a queue that does not notify, a waiter asks again when half of those before it
+// may have been served, by how fast the queue moves, and less often the longer it does
+// not move, so that waiting for a long job costs little. In a queue that notifies, the first two
 // ask every pollMost to renew their places, so that one of them notices if the
 // other is gone. Those behind check whether anybody before them is left: a node
 // does nothing by itself, and if all before us are frozen nobody else would
@@ -114,6 +118,7 @@ func (c *Claim) nextIn(v View, t Tally) (time.Duration, bool) {
 // long.
 const (
 	pollStep  = 5 * time.Millisecond
+	pollLeast = pollStep / 10
 	pollStill = 100 * time.Millisecond
 	pollMost  = node.WaiterLease * 2 / 5
 	lookLeast = node.WaiterLease * 9 / 10
@@ -130,6 +135,10 @@ func (c *Claim) delay(v View) time.Duration {
 	rank, notified := c.rank()
 	fell := int32(rank) < c.wait.rank
 	if int32(rank) != c.wait.rank {
+		if fell && rank > 0 {
+			each := (now - c.wait.since) / time.Duration(c.wait.rank-int32(rank))
+			c.wait.pace = uint16(min(each, pollStep) / time.Microsecond)
+		}
 		c.wait.rank, c.wait.since = int32(rank), now
 	}
 	switch {
@@ -142,8 +151,11 @@ func (c *Claim) delay(v View) time.Duration {
 		}
 		return delay
 	case !notified:
-		still := min((now-c.wait.since)/10, pollStill)
-		return min(max(time.Duration(rank)*pollStep, still), pollMost)
+		still, step := min((now-c.wait.since)/10, pollStill), pollStep
+		if c.wait.pace > 0 {
+			step = max(time.Duration(c.wait.pace)*time.Microsecond/2, pollLeast)
+		}
+		return min(max(time.Duration(rank)*step, still), pollMost)
 	}
 	delay := pollMost
 	c.wait.front = rank <= 2
@@ -217,7 +229,7 @@ func (c *Claim) Place() int {
 // mayBeQueued reports whether a node may have queued us.
 func (c *Claim) mayBeQueued() bool {
 	return c.where(func(m *member) bool {
-		return m.got == Replied && m.rank > 0 || m.got == Pending || m.got == Failed || m.got == Late
+		return m.got == Replied && m.rank > 0 || m.got == Pending || m.got == Busy || m.got == Failed || m.got == Late
 	}) != 0
 }
 

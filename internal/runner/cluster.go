@@ -59,6 +59,7 @@ type Cluster struct {
 	queues     queues
 	background *background
 	parkers    sync.Pool
+	callers    callers
 	lender     lend.Lender   // the only node, if callers may read its answers; else nil
 	starts     protocol.Set  // nodes that need no goroutine: answers may be handled on theirs
 	closed     chan struct{} // closed when Close is done
@@ -81,6 +82,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		closed:     make(chan struct{}),
 	}
 	c.keeper.init(c)
+	c.callers = callers{make(chan *flight), c.closed}
 	seen := map[string]int{}
 	for i, n := range nodes {
 		field := fmt.Sprintf("nodes[%d]", i)

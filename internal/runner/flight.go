@@ -61,7 +61,7 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
 			f.start()
 		default:
 			f.again = f.m.starter != nil // one that is started may overtake it
-			go f.call()
+			cl.c.callers.call(f)
 		}
 	}
 }
@@ -107,7 +107,43 @@ func (f *flight) started(reply node.Reply, err error) {
 	}
 	first := release // only here is it in the heap
 	f.release = &first
-	go f.call()
+	c.callers.call(f)
+}
+
+// callers are goroutines that wait for the next request to call. A new one costs
+// more than the request: its stack grows while it calls a driver.
+type callers struct {
+	next   chan *flight  // has no room: somebody waits who takes it
+	closed chan struct{} // nobody waits any more
+}
+
+// callerStays is how long a goroutine waits for the next request.
+const callerStays = time.Second
+
+// call calls a request on a goroutine other than the caller's, who may leave.
+func (p *callers) call(f *flight) {
+	select {
+	case p.next <- f:
+	default:
+		go p.run(f)
+	}
+}
+
+func (p *callers) run(f *flight) {
+	f.call()
+	stay := time.NewTimer(callerStays)
+	defer stay.Stop()
+	for {
+		select {
+		case f = <-p.next:
+		case <-stay.C:
+			return
+		case <-p.closed:
+			return
+		}
+		f.call()
+		stay.Reset(callerStays)
+	}
 }
 
 // call sends the request, waits for the answer, and handles it.

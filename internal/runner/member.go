@@ -111,14 +111,14 @@ func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late 
 	m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
 	m.inflight.Add(-1)
 	changed := false
-	if !errors.Is(err, node.ErrBusy) { // which says nothing about the node
+	if !errors.Is(err, node.ErrBusy) && !errors.Is(err, node.ErrContended) { // which say nothing about the node
 		changed = m.failing.Swap(err != nil) != (err != nil)
 		m.late.Store(timedOut(err) || err != nil && late)
 	}
 	if timedOut(err) {
 		// The node's context, not the caller's: errors.Is must not confuse the
 		// two.
-		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, node.ErrUnsent)}
+		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, node.ErrUnsent), contended: errors.Is(err, node.ErrContended)}
 	}
 	if err == nil {
 		changed = m.noteQuarantine(op, reply) || changed
@@ -153,12 +153,14 @@ func timedOut(err error) bool {
 type timeoutError struct {
 	text   string
 	unsent bool
+	// contended says that the node answered, and others wrote before each try.
+	contended bool
 }
 
 func (e *timeoutError) Error() string { return ErrNodeTimeout.Error() + ": " + e.text }
 
 func (e *timeoutError) Is(target error) bool {
-	return target == ErrNodeTimeout || target == node.ErrUnsent && e.unsent
+	return target == ErrNodeTimeout || target == node.ErrUnsent && e.unsent || target == node.ErrContended && e.contended
 }
 
 func (m *Member) ask(ctx context.Context, req node.Request, release *node.Request) (node.Reply, error) {

@@ -83,6 +83,8 @@ func faultOf(err error) protocol.Fault {
 	unsent, late := errors.Is(err, node.ErrUnsent), errors.Is(err, ErrNodeTimeout)
 	var bad *node.ConfigError
 	switch {
+	case unsent && errors.Is(err, node.ErrContended):
+		return protocol.Contended
 	case unsent && errors.As(err, &bad):
 		return protocol.Invalid
 	case unsent && late:

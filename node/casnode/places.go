@@ -247,17 +247,18 @@ func (q *places) live(ctx context.Context) error {
 
 // put puts the place of a request, and returns what is there after that.
 func (n *Node) put(ctx context.Context, req node.Request) (s Snapshot, err error) {
-	if err := n.prepare(ctx); err != nil {
-		return s, err
-	}
-	if err := n.queue.live(ctx); err != nil {
-		return s, err
-	}
-	p, again := n.queue.expect(req)
-	s, err = n.present(ctx, req.Name, func() (Snapshot, error) { return n.queue.store.Put(ctx, p.Place, again) })
+	s, err = n.present(ctx, req.Name, func() (Snapshot, error) {
+		if err := n.queue.live(ctx); err != nil {
+			return s, err
+		}
+		p, again := n.queue.expect(req)
+		return n.queue.store.Put(ctx, p.Place, again)
+	})
 	if err == nil {
 		n.queue.mu.Lock()
-		p.put, p.rank = true, s.Rank
+		if p := n.queue.own[waiter{req.Name, req.Value}]; p != nil && p.Name != "" {
+			p.put, p.rank = true, s.Rank
+		}
 		n.queue.mu.Unlock()
 	}
 	return s, err

@@ -18,7 +18,7 @@ type hall struct {
 	*clockless.Shelf
 	takes time.Duration
 
-	mu                                sync.Mutex // guards all fields below
+	mu                                 sync.Mutex // guards all fields below
 	reads, puts, drops, swaps, refused int
 }
 

@@ -82,8 +82,9 @@ type Store interface {
 	// reports whether it did. If the row is the marker, seen.Row is what was read of
 	// it: that and the identity are compared, and seen.Marker is ignored.
 	//
-	// present is what Read would return after that. If nothing was written, a store
-	// may leave it empty, and the node reads.
+	// present is what Read would return after that. If the row was written, only the
+	// places and the server of it count. A store that is no Placer may leave it empty,
+	// and so may others if nothing was written.
 	//
 	// An error that wraps node.ErrUnsent promises that nothing was written, and
 	// will not be. After any other error it may be written now, later or never.
@@ -111,7 +112,7 @@ type Write struct {
 }
 
 // Wake is a text for a process: of letters, digits, spaces, + and /, up to 2,000. It
-// may get lost.
+// may get lost. Without a process it is for all.
 type Wake struct{ Process, Text string }
 
 // Preparer is implemented by a store that has to be prepared, such as one whose

@@ -23,6 +23,12 @@ type Harness struct {
 	// to a waiter before its holder in the queue. Defaults to false.
 	Wakes bool
 
+	// Places says that the place of a waiter belongs to the node that it asks, and lives
+	// with that. All requests of one waiter then go to one node. Ranks behind the first
+	// three may be too high. Nobody has to renew a place: only a turn that is missed
+	// ends those of a node. Defaults to false.
+	Places bool
+
 	// Guards says that the node is a node.Guarded, whose marker nobody else uses
 	// while the suite runs. Defaults to false.
 	Guards bool
@@ -115,7 +121,7 @@ func claims(h Harness) []claim {
 
 func newProbe(t reporter, h Harness, c claim, a, b node.Node) *probe {
 	h.Unit = cmp.Or(h.Unit, defaultUnit)
-	p := &probe{reporter: t, h: h, a: a, b: b, used: map[string]bool{}, tolerance: h.Unit / 5, name: uniqueName(strings.ReplaceAll(c.name, " ", "-"))}
+	p := &probe{reporter: t, h: h, a: a, b: b, used: map[string]bool{}, homes: map[holder]node.Node{}, tolerance: h.Unit / 5, name: uniqueName(strings.ReplaceAll(c.name, " ", "-"))}
 	t.Cleanup(func() { p.close(&p.a); p.close(&p.b) })
 	return p
 }

@@ -30,6 +30,8 @@ type probe struct {
 	name string
 	late *lateness       // nil if the test controls the clock
 	used map[string]bool // the names of all requests, if the nodes observe
+	// homes are the nodes that have the places of waiters, if each has its own.
+	homes map[holder]node.Node
 
 	// tolerance is how late the store may notice that a time is over.
 	tolerance time.Duration
@@ -76,6 +78,13 @@ func (p *probe) do(n node.Node, req node.Request) node.Reply {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
+	if who := (holder{req.Name, req.Value}); p.h.Places {
+		if home := p.homes[who]; home != nil {
+			n = home
+		} else if req.Wait {
+			p.homes[who] = n
+		}
+	}
 	p.late.asks()
 	if p.h.Observes && req.Name != "" {
 		p.used[req.Name] = true

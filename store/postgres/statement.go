@@ -18,6 +18,12 @@ import (
 // prepared is made of the text: no other statement has it.
 type statement struct{ name, types, text string }
 
+// call is a statement with the values of its parameters.
+type call struct {
+	statement
+	values []string
+}
+
 // kind says what a statement does: it reads, or it writes a row or the marker.
 type kind struct{ read, insert, marker, stamped, wakes bool }
 
@@ -32,43 +38,54 @@ func kinds() []kind {
 
 // statement returns a statement. The parameters of those that write are the server,
 // the version of the marker, the time, the limit for locks, the new version, state
-// and name, the former version, and the wakes.
+// and name, the former version, and the wakes. State and name are hexadecimal.
 func (s *store) statement(k kind) statement {
-	types, text := "(bytea)", `SELECT `+now+`, `+server+`, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex')
-		FROM (SELECT 1) one LEFT JOIN `+s.table+` l ON l.name = $1 LEFT JOIN `+s.table+` m ON m.name = ''`
+	types, text := "(text)", `SELECT `+now+`, `+server+`, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex')
+		FROM (SELECT 1) one LEFT JOIN `+s.table+` l ON l.name = decode($1, 'hex') LEFT JOIN `+s.table+` m ON m.name = ''`
 	if !k.read {
-		types, text = "(text, text, bigint, text, text, bytea, bytea, text, text[])", s.write(k)
+		types, text = "(text, text, bigint, text, text, text, text, text, text[])", s.write(k)
 	}
 	sum := sha256.Sum256([]byte(types + text))
 	return statement{"redlatch_" + hex.EncodeToString(sum[:16]), types, text}
 }
 
-// write returns the text of a Swap, or of a SwapStamped.
+// write returns the text of a Swap, or of a SwapStamped. It affects a row, or
+// returns one for each wake, if it writes. The server checks cheap conditions
+// first, and all of them before it waits for the row's lock.
 func (s *store) write(k kind) string {
-	same, state, keep, sent := "", "$6", "", "SELECT count(*) FROM put"
+	keep, state := "", "decode($6, 'hex')"
+	same := fmt.Sprintf("set_config('lock_timeout', $4, true) IS NOT NULL AND %s AND %s = $1", durable, server)
 	if k.stamped {
-		same = fmt.Sprintf(" AND %s BETWEEN $3 AND $3 + %d", began, casnode.Span.Microseconds())
-		state = "int8send(same.late) || $6"
+		same += fmt.Sprintf(" AND %s BETWEEN $3::bigint AND $3::bigint + %d", began, casnode.Span.Microseconds())
+		state = fmt.Sprintf("int8send(%s - $3::bigint) || %s", began, state)
 	}
-	put := fmt.Sprintf(`UPDATE %s l SET version = $5, state = %s FROM same WHERE l.name = $7 AND l.version = $8 RETURNING 1`, s.table, state)
 	if k.insert {
 		keep = " FOR KEY SHARE"
-		put = fmt.Sprintf(`INSERT INTO %s (name, version, state) SELECT $7, $5, %s FROM same ON CONFLICT (name) DO NOTHING RETURNING 1`, s.table, state)
 	}
 	if !k.marker {
 		same += fmt.Sprintf(" AND coalesce((SELECT m.version FROM %s m WHERE m.name = ''%s), '') = $2", s.table, keep)
 	}
-	if k.wakes {
-		sent = fmt.Sprintf(`, sent AS (SELECT pg_notify('%s', w) FROM put, unnest($9::text[]) w)
-			SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM sent)`, s.channel)
+	put := fmt.Sprintf(`UPDATE %s l SET version = $5, state = %s WHERE l.name = decode($7, 'hex') AND l.version = $8 AND %s`, s.table, state, same)
+	if k.insert {
+		put = fmt.Sprintf(`INSERT INTO %s (name, version, state) SELECT decode($7, 'hex'), $5, %s WHERE %s ON CONFLICT (name) DO NOTHING`, s.table, state, same)
 	}
-	return fmt.Sprintf(`WITH same AS MATERIALIZED (SELECT %s - $3 AS late WHERE %s
-		AND set_config('lock_timeout', $4, true) IS NOT NULL AND %s = $1%s), put AS (%s) %s`, began, durable, server, same, put, sent)
+	if k.wakes {
+		put = fmt.Sprintf("WITH put AS (%s RETURNING 1) SELECT pg_notify('%s', w) FROM put, unnest($9::text[]) w", put, s.channel)
+	}
+	return put
 }
 
-// preparedHere is the key of the names of the statements that are prepared on a
-// connection. Without it nothing is prepared there.
+// preparedHere is the key of the session of a connection. Without it nothing is
+// prepared there.
 const preparedHere = "redlatch/prepared"
+
+// session is one of our own, on the server itself.
+type session struct {
+	has map[string]bool // the names of the statements that are prepared
+	// system identifies the cluster, as a literal. A session does not change its
+	// server, and the server reads a file for it.
+	system string
+}
 
 // mayPrepare finds out whether a connection of our own leads to the server itself.
 // Behind a pooler a session is somebody else's next: nothing is left there.
@@ -80,49 +97,107 @@ func mayPrepare(ctx context.Context, conn *pgx.Conn) error {
 	}
 	// The server sees the port that we connect from, unless a pooler is between.
 	if _, ours, err := net.SplitHostPort(c.Conn().LocalAddr().String()); err == nil && string(rows[0][0]) == ours {
-		c.CustomData()[preparedHere] = map[string]bool{}
+		c.CustomData()[preparedHere] = &session{has: map[string]bool{}}
 	}
 	return nil
 }
 
-// run executes a statement with literals in the place of its parameters. Most of the
-// time that it takes is for its plan, so it is prepared where it may be.
-func (s *store) run(ctx context.Context, st statement, literals ...string) ([][][]byte, error) {
+// prepare prepares a statement on a session, if it is not.
+func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) error {
+	if h.has[st.name] {
+		return nil
+	}
+	if h.system == "" {
+		rows, err := query(ctx, c, "SELECT "+system)
+		if err != nil {
+			return err
+		}
+		h.system = quoted(string(rows[0][0]))
+	}
+	// In one message, so that it is the same session.
+	_, err := query(ctx, c, fmt.Sprintf("SELECT 1 / (%s = %s)::int; PREPARE %s %s AS %s",
+		system, h.system, st.name, st.types, strings.ReplaceAll(st.text, system, h.system)))
+	if err != nil && !hasCode(err, "42P05") { // it is prepared
+		return err
+	}
+	h.has[st.name] = true
+	return nil
+}
+
+// run executes statements in one message, and returns their results. Most of the time
+// that a statement takes is for its plan, so it is prepared where it may be.
+func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Release()
 	c := conn.Conn().PgConn()
-	here, may := c.CustomData()[preparedHere].(map[string]bool)
-	if may && !here[st.name] {
-		if _, err := query(ctx, c, "PREPARE "+st.name+" "+st.types+" AS "+st.text); err != nil && !hasCode(err, "42P05") { // it is prepared
+	here, _ := c.CustomData()[preparedHere].(*session)
+	for i := 0; here != nil && i < len(calls); i++ {
+		switch err = here.prepare(ctx, c, calls[i].statement); {
+		case hasCode(err, "22012"): // another server
+			delete(c.CustomData(), preparedHere)
+			here = nil
+		case err != nil:
 			return nil, err
 		}
-		here[st.name] = true
 	}
-	if may {
-		rows, err := query(ctx, c, "EXECUTE "+st.name+" ("+strings.Join(literals, ", ")+")")
-		if !hasCode(err, "26000") {
-			return rows, err
+	var results []*pgconn.Result
+	if here != nil {
+		results, err = execute(ctx, c, message(calls, call.execute))
+		if !hasCode(err, "26000") || len(results) > 0 {
+			return results, err
 		}
 		// It is gone, and nothing was executed: somebody else uses this session.
 		delete(c.CustomData(), preparedHere)
 	}
-	return query(ctx, c, st.with(literals...))
+	return execute(ctx, c, message(calls, call.plain))
 }
 
-// with returns the text with literals in the place of its parameters.
-func (st statement) with(literals ...string) string {
-	var places []string
-	for i, literal := range literals {
-		places = append(places, fmt.Sprintf("$%d", i+1), literal)
+// message is the text of several statements.
+func message(calls []call, text func(call) string) string {
+	all := text(calls[0])
+	for _, next := range calls[1:] {
+		all += "; " + text(next)
 	}
-	return strings.NewReplacer(places...).Replace(st.text)
+	return all
+}
+
+// execute returns the text that executes a prepared statement.
+func (x call) execute() string {
+	n := len("EXECUTE  ()") + len(x.name)
+	for _, v := range x.values {
+		n += len("'',") + len(v)
+	}
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteString("EXECUTE ")
+	b.WriteString(x.name)
+	before := " ('"
+	for _, v := range x.values {
+		b.WriteString(before)
+		b.WriteString(v)
+		before = "','"
+	}
+	b.WriteString("')")
+	return b.String()
+}
+
+// plain returns the text with the values in the place of its parameters.
+func (x call) plain() string {
+	var places []string
+	for i, v := range x.values {
+		places = append(places, fmt.Sprintf("$%d", i+1), quoted(v))
+	}
+	return strings.NewReplacer(places...).Replace(x.text)
 }
 
 // hasCode reports whether an error is the server's, with this code.
 func hasCode(err error, code string) bool {
+	if err == nil {
+		return false
+	}
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == code
 }

@@ -38,14 +38,14 @@ const (
 	// when a replica is promoted. The control file shows the former timeline for
 	// some seconds after that, so the timeline is that of the log position. A
 	// replica has none.
-	server = `CASE WHEN pg_is_in_recovery() THEN '' ELSE
-		(SELECT system_identifier FROM pg_control_system()) || '/' ||
+	server = `CASE WHEN pg_is_in_recovery() THEN '' ELSE ` + system + ` || '/' ||
 		substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END`
+	system = `(SELECT system_identifier FROM pg_control_system())`
 
 	// durable has the statement's transaction wait until it is on disk, whatever
 	// the server's default.
-	durable = `set_config('synchronous_commit', CASE current_setting('synchronous_commit')
-		WHEN 'off' THEN 'local' ELSE current_setting('synchronous_commit') END, true) IS NOT NULL`
+	durable = `CASE current_setting('synchronous_commit') WHEN 'off'
+		THEN set_config('synchronous_commit', 'local', true) IS NOT NULL ELSE true END`
 )
 
 // query executes a statement on any connection. query, below, says how.
@@ -59,8 +59,17 @@ func (s *store) query(ctx context.Context, text string) ([][][]byte, error) {
 }
 
 // query executes a statement and returns its rows, as text.
+func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, error) {
+	results, err := execute(ctx, conn, text)
+	if err != nil || len(results) == 0 {
+		return nil, err
+	}
+	return results[0].Rows, nil
+}
+
+// execute executes statements, and returns their results.
 //
-// The statement is one message of the simple protocol, which the server executes
+// They are one message of the simple protocol, which the server executes
 // when it has all of it. With the extended protocol it also executes one whose
 // Sync never comes, since the client's host vanished, and keeps the transaction
 // open and the row locked until it finds the connection dead: after hours, by
@@ -74,7 +83,7 @@ func (s *store) query(ctx context.Context, text string) ([][][]byte, error) {
 // It is a transaction of its own. A hook of a given pool may have begun another one
 // before, and a pooler may hand on one that somebody else has begun. What was written
 // there is not committed. The pool closes such a connection.
-func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, error) {
+func execute(ctx context.Context, conn *pgconn.PgConn, text string) ([]*pgconn.Result, error) {
 	if conn.TxStatus() != idle {
 		return nil, fmt.Errorf("%w (%w)", errOpen, node.ErrUnsent)
 	}
@@ -82,10 +91,7 @@ func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, e
 	if err == nil && conn.TxStatus() != idle {
 		err = errOpen
 	}
-	if err != nil || len(results) == 0 {
-		return nil, err
-	}
-	return results[0].Rows, nil
+	return results, err
 }
 
 // idle is the status of a session in which no transaction is open.
@@ -96,10 +102,11 @@ var errOpen = errors.New("a transaction is open in this session, so a lock would
 // quoted returns a text as a literal.
 func quoted(text string) string { return "'" + text + "'" }
 
-// hexed returns bytes as a literal of type bytea.
-func hexed[T string | []byte](b T) string {
-	return "decode('" + hex.EncodeToString([]byte(b)) + "', 'hex')"
-}
+// hexed returns bytes as hexadecimal digits.
+func hexed[T string | []byte](b T) string { return hex.EncodeToString([]byte(b)) }
+
+// bytea returns bytes as a literal.
+func bytea(b string) string { return "decode(" + quoted(hexed(b)) + ", 'hex')" }
 
 var errReplica = errors.New("this server is a replica: give the address of the primary")
 
@@ -108,10 +115,14 @@ var errReplica = errors.New("this server is a replica: give the address of the p
 // table. If the table is rewritten meanwhile (ALTER TABLE ... SET UNLOGGED, or TRUNCATE
 // and INSERT), it sees it empty. The second one does not wait.
 func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err error) {
-	read := s.texts[kind{read: true}]
-	rows, err := s.run(ctx, read, hexed(name))
-	if err == nil && len(rows) == 1 && len(rows[0]) == 6 && rows[0][2] == nil && rows[0][4] == nil {
-		rows, err = s.query(ctx, read.with(hexed(name)))
+	look := call{s.texts[kind{read: true}], []string{hexed(name)}}
+	results, err := s.run(ctx, look)
+	var rows [][][]byte
+	if err == nil {
+		rows = results[0].Rows
+	}
+	if len(rows) == 1 && len(rows[0]) == 6 && rows[0][2] == nil && rows[0][4] == nil {
+		rows, err = s.query(ctx, look.plain())
 	}
 	switch {
 	case err != nil:
@@ -183,16 +194,16 @@ func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next cas
 
 func (s *store) swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string, stamped bool) (bool, error) {
 	k := kind{insert: seen.Row.Version == "", marker: next.Name == casnode.MarkerName, stamped: stamped, wakes: len(wakes) > 0}
-	rows, err := s.run(ctx, s.texts[k], quoted(seen.Server), quoted(seen.Marker.Version), strconv.FormatInt(seen.Now.UnixMicro(), 10),
-		quoted(strconv.FormatInt(limit(ctx).Milliseconds(), 10)), quoted(next.Version), hexed(next.State), hexed(next.Name),
-		quoted(seen.Row.Version), `'{"`+strings.Join(wakes, `","`)+`"}'`)
+	results, err := s.run(ctx, call{s.texts[k], []string{seen.Server, seen.Marker.Version, strconv.FormatInt(seen.Now.UnixMicro(), 10),
+		strconv.FormatInt(limit(ctx).Milliseconds(), 10), next.Version, hexed(next.State), hexed(next.Name),
+		seen.Row.Version, `{"` + strings.Join(wakes, `","`) + `"}`}})
 	if hasCode(err, "40001") || hasCode(err, "40P01") {
 		return false, nil // another transaction came between: read again
 	}
 	if err != nil {
 		return false, explain(err)
 	}
-	return len(rows) == 1 && string(rows[0][0]) == "1", nil
+	return results[0].CommandTag.RowsAffected() > 0, nil
 }
 
 // limit is how long a write may wait for the lock of a row: not for longer than
@@ -210,7 +221,7 @@ func limit(ctx context.Context) time.Duration {
 // others.
 func (s *store) Scan(ctx context.Context, after string, limit int) (all []casnode.Row, err error) {
 	rows, err := s.query(ctx, fmt.Sprintf(`SELECT encode(name, 'hex'), version, encode(state, 'hex') FROM %s
-		WHERE name > %s ORDER BY name LIMIT %d`, s.table, hexed(after), limit))
+		WHERE name > %s ORDER BY name LIMIT %d`, s.table, bytea(after), limit))
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -232,7 +243,7 @@ func (s *store) Scan(ctx context.Context, after string, limit int) (all []casnod
 func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnode.Row) error {
 	var all []string
 	for _, r := range rows {
-		all = append(all, "("+hexed(r.Name)+", '"+r.Version+"')")
+		all = append(all, "("+bytea(r.Name)+", '"+r.Version+"')")
 	}
 	_, err := s.query(ctx, fmt.Sprintf(`WITH gone AS MATERIALIZED (
 			SELECT l.name, l.version FROM %[1]s l JOIN (VALUES %[2]s) v (name, version) ON l.name = v.name AND l.version = v.version

@@ -22,14 +22,14 @@ import (
 )
 
 // pages are what can be measured.
-var pages = []report.Page{redis, databases, consensus, capacity}
+var pages = []report.Page{redis, databases, consensus, crowds, capacity}
 
 func main() {
 	measure.Child()
 	list := flag.Bool("list", false, "list the cells, and run nothing")
 	only := flag.String("only", "", "run the cell with this `id`, or those whose id it matches as a regular expression, to standard output")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "bench [flags] [redis|databases|consensus|capacity]: without a page, all that are in docs/testing/bench")
+		fmt.Fprintln(os.Stderr, "bench [flags] [redis|databases|consensus|crowd|capacity]: without a page, all that are in docs/testing/bench")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -97,6 +97,9 @@ func (p planned) bench(ctx context.Context, whole bool) (err error) {
 		err = os.WriteFile(p.File, []byte(text), 0o644)
 	}
 	for _, r := range results {
+		if r.Errors > 0 {
+			fmt.Fprintf(os.Stderr, "%s: %d calls failed, first: %s\n", r.CellID(), r.Errors, r.Error)
+		}
 		if r.Failed != "" {
 			err = errors.Join(err, fmt.Errorf("FAILED %s: %s", r.CellID(), r.Failed))
 		}

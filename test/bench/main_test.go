@@ -27,7 +27,7 @@ func TestEveryCellCanBeRunByItsID(t *testing.T) {
 	if plan, err := choose(nil, "contended/16/1ms/5/.*"); err != nil || len(plan) != 1 || len(plan[0].cells) < 4 {
 		t.Errorf("by an expression: %v, %v", plan, err)
 	}
-	if plan, err := choose(nil, ""); err != nil || len(plan) != 3 {
+	if plan, err := choose(nil, ""); err != nil || len(plan) != 4 {
 		t.Errorf("without a page: %d pages, %v; want those that have a file", len(plan), err)
 	}
 }

@@ -44,6 +44,11 @@ func pair(id string, n server.Network) []measure.Situation {
 	return []measure.Situation{s}
 }
 
+// own is goroutines of one process on names of their own.
+func own(count int) measure.Situation {
+	return measure.Situation{ID: fmt.Sprintf("own/%d", count), Count: count, Single: true, Rounds: 7, For: 300 * time.Millisecond}
+}
+
 // goroutines is goroutines of one process that want one name.
 func goroutines(held, length time.Duration) []measure.Situation {
 	return []measure.Situation{{ID: fmt.Sprintf("goroutines/16/%dms", held.Milliseconds()), Count: 16, Held: held, OneName: true,
@@ -73,9 +78,10 @@ var redis = report.Page{
 	Tables: []report.Table{
 		{Heading: "## Uncontended pair", Columns: pairColumns, Situations: pair("pair", server.Network{}), Contenders: keys(ours, "redsync-failfast", peers),
 			Text: "One goroutine locks and releases; all contenders take turns of 100 ms, so that they meet the same disturbances."},
-		{Heading: "## 64 goroutines on names of their own", Columns: "rate commands client server", Contenders: keys(ours, "redsync-failfast", peers),
-			Situations: []measure.Situation{{ID: "own/64", Count: 64, Rounds: 7, For: 300 * time.Millisecond}},
-			Text:       "In one process, contenders in turns: pairs a second, the median of the rounds."},
+		{Heading: "## 64 and 1,000 goroutines on names of their own", Contenders: keys(ours, "redsync-failfast", peers),
+			Columns:    "rate beside alone scales commands client server",
+			Situations: []measure.Situation{own(64), own(1000)},
+			Text:       "In one process, contenders in turns: pairs a second, the median of rounds with all processors and with GOMAXPROCS=1. Native is redsync over rueidis."},
 		{Heading: "## Over links of 1 ms: uncontended pair", Columns: pairColumns, Situations: pair("linked-pair", linked),
 			Contenders: keys(ours, "redsync-goredis redsync-rueidis redislock rueidislock"),
 			Text:       "Every connection goes through a process that passes on what is sent half a millisecond later, in both directions."},

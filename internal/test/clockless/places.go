@@ -11,10 +11,10 @@ import (
 // Placed is a Store with timers that keeps the queues in places.
 type Placed struct{ Timed }
 
-// first returns the places of a name, in order, of processes that live.
+// first returns the places of a name, or of all, in order, of processes that live.
 func (s *Store) first(name string) (all []casnode.Place) {
 	for _, p := range s.places {
-		if p.Name == name && s.Uptime() < s.lived[p.Process] {
+		if (name == "" || p.Name == name) && s.Uptime() < s.lived[p.Process] {
 			all = append(all, p)
 		}
 	}
@@ -101,13 +101,8 @@ func (s Placed) Live(ctx context.Context, process string) (bool, error) {
 }
 
 // Places returns the places of a name, or of all.
-func (s Placed) Places(ctx context.Context, name string) (all []casnode.Place, err error) {
+func (s Placed) Places(ctx context.Context, name string) ([]casnode.Place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.places {
-		if s.Uptime() < s.lived[p.Process] && (name == "" || p.Name == name) {
-			all = append(all, p)
-		}
-	}
-	return all, s.unable(ctx)
+	return s.first(name), s.unable(ctx)
 }

@@ -35,6 +35,23 @@ func TestConformanceOfAStoreWithoutAClock(t *testing.T) {
 	Run(t, clocklessHarness(clockless.None))
 }
 
+// TestConformanceOfPlacesWithoutAClock runs it on a store that keeps places.
+func TestConformanceOfPlacesWithoutAClock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for fifteen seconds")
+	}
+	h := clocklessHarness(clockless.None)
+	h.Places = true
+	for _, open := range []*func(testing.TB) (a, b casnode.Store){&h.Open, &h.Apart} {
+		timed := *open
+		*open = func(t testing.TB) (casnode.Store, casnode.Store) {
+			a, b := timed(t)
+			return clockless.Placed{Timed: a.(clockless.Timed)}, clockless.Placed{Timed: b.(clockless.Timed)}
+		}
+	}
+	Run(t, h)
+}
+
 // TestConformanceOfAStoreWithoutTimers runs it on a clock that the test moves, by
 // which the nodes count.
 func TestConformanceOfAStoreWithoutTimers(t *testing.T) {

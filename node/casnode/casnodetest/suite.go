@@ -103,6 +103,7 @@ func Run(t *testing.T, h Harness) {
 		nodetest.Run(t, nodetest.Harness{
 			Open:    h.Node,
 			Guards:  true,
+			Places:  h.Places,
 			Wakes:   h.Hears && (h.Options == nil || !h.Options.Poll),
 			Advance: h.Advance, Observes: h.Observed, KeepsFences: h.Observed,
 		})

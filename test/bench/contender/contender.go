@@ -54,6 +54,8 @@ type Contender struct {
 	Fixed int
 	// Live is the time to live of its locks; 0 for TTL.
 	Live time.Duration
+	// Native says that others on its servers are compared with it.
+	Native bool
 	// Guarded says that it has the restart guard on one server, too.
 	Guarded bool
 	// Direct are the commands which it sends to Redis itself, besides the
@@ -121,7 +123,7 @@ var onRedis = []*Contender{
 	{Key: "redsync-goredis", Title: "redsync, go-redis", Server: server.RedisKind, Direct: []string{"set", "setnx"},
 		Note: "its default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but `ContextTimeoutEnabled`",
 		Open: openRedsync(goRedisPool)},
-	{Key: "redsync-rueidis", Title: "redsync, rueidis", Server: server.RedisKind, Direct: []string{"set", "setnx"},
+	{Key: "redsync-rueidis", Title: "redsync, rueidis", Server: server.RedisKind, Native: true, Direct: []string{"set", "setnx"},
 		Note: "redsync's default delays, tries unlimited; rueidis defaults",
 		Open: openRedsync(rueidisPool)},
 	{Key: "redsync-failfast", Title: "redsync, rueidis, fail-fast", Server: server.RedisKind, Fixed: 5, Direct: []string{"set", "setnx"},
@@ -133,7 +135,7 @@ var onRedis = []*Contender{
 	{Key: "rueidislock", Title: "rueidislock", Server: server.RedisKind, Fixed: 1,
 		Note: "one server only: its majority is of keys in one place; `KeyMajority: 1`, `NoLoopTracking`, `TryNextAfter` 250 ms",
 		Open: openRueidislock},
-	{Key: "etcd", Title: "etcd concurrency", Server: server.EtcdKind, Fixed: server.Members,
+	{Key: "etcd", Title: "etcd concurrency", Server: server.EtcdKind, Native: true, Fixed: server.Members,
 		Note: "client v3, a session for each contender; three members, which agree on every write and write to disk before they answer",
 		Open: openEtcd},
 }
@@ -147,7 +149,7 @@ var onConsensus = []*Contender{
 	{Key: "redlatch-zookeeper", Title: "redlatch on ZooKeeper", Server: server.ZooKeeper, Fixed: server.Members,
 		Note: "`zookeeper.Open`, zero options but the TTL: lease, token, queue in order, wakes by an inbox",
 		Open: openRedlatch(overZooKeeper, plain)},
-	{Key: "zk-lock", Title: "go-zookeeper's Lock", Server: server.ZooKeeper, Fixed: server.Members,
+	{Key: "zk-lock", Title: "go-zookeeper's Lock", Server: server.ZooKeeper, Native: true, Fixed: server.Members,
 		Note: "`zk.Lock`, the recipe of ordered znodes; the TTL is the timeout of its session; no token",
 		Open: openZKLock},
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/server"
@@ -13,20 +17,20 @@ import (
 // onDatabases are the contenders that keep their locks in a database.
 var onDatabases = []*Contender{
 	{Key: "redlatch-postgres", Title: "redlatch on PostgreSQL", Server: server.Postgres, Fixed: 1,
-		Note: "`postgres.Open`, zero options but the TTL: lease, token, restart guard, queue in order, wakes by NOTIFY",
+		Note: "`postgres.Open`, zero options but the TTL: lease, token, restart guard, queue in order, wakes by NOTIFY; a pool of 2 connections",
 		Open: openRedlatch(overPostgres, plain)},
-	{Key: "pg-advisory", Title: "pg_advisory_lock", Server: server.Postgres, Fixed: 1,
-		Note: "the database's own lock of a session, over pgx, with a connection for each holder and waiter: no TTL, no token",
-		Open: openSession("pgx", postgresURL, "SELECT pg_advisory_lock(hashtextextended($1, 0))", "SELECT pg_advisory_unlock(hashtextextended($1, 0))")},
+	{Key: "pg-advisory", Title: "pg_advisory_lock", Server: server.Postgres, Native: true, Fixed: 1,
+		Note: "the database's own lock of a session, over pgx, with a connection for each contender; a deadline is its lock_timeout; no TTL, no token",
+		Open: openSession("pgx", postgresURL, lockAdvisory, "SELECT pg_advisory_unlock(hashtextextended($1, 0))")},
 	{Key: "shedlock-postgres", Title: "ShedLock's statements on PostgreSQL", Server: server.Postgres, Fixed: 1,
 		Note: "the statements of its JDBC provider, by the database's clock, over pgx; it does not wait, so the bench asks again every 100 ms; no token",
 		Open: openShedLock("pgx", postgresURL, shedLockPostgres)},
 	{Key: "redlatch-mariadb", Title: "redlatch on MariaDB", Server: server.MariaDB, Fixed: 1,
 		Note: "`mysql.Open`, zero options but the TTL: lease, token, restart guard, queue in order; waiters poll by rank",
 		Open: openRedlatch(overMariaDB, plain)},
-	{Key: "get-lock", Title: "GET_LOCK", Server: server.MariaDB, Fixed: 1,
+	{Key: "get-lock", Title: "GET_LOCK", Server: server.MariaDB, Native: true, Fixed: 1,
 		Note: "the database's own lock of a session, with a connection for each holder and each waiter: no TTL, no token; it ends with the connection",
-		Open: openSession("mysql", mariaDSN, "SELECT GET_LOCK(?, 3600)", "SELECT RELEASE_LOCK(?)")},
+		Open: openSession("mysql", mariaDSN, getLock, "SELECT RELEASE_LOCK(?)")},
 	{Key: "shedlock-mariadb", Title: "ShedLock's statements on MariaDB", Server: server.MariaDB, Fixed: 1,
 		Note: "as on PostgreSQL",
 		Open: openShedLock("mysql", mariaDSN, shedLockMaria)},
@@ -63,16 +67,47 @@ func openSQL(driver, dsn string, first func(*sql.DB) error, lock func(ctx contex
 	}, nil
 }
 
+// lockAdvisory and getLock leave a deadline to the
+// server: a request that is given up would cost its connection.
+func lockAdvisory(ctx context.Context, c *sql.Conn, name string) error {
+	limit, args := "", []any{name}
+	if deadline, limited := ctx.Deadline(); limited { // it is set when the same statement waits for the lock
+		ctx, limit = context.WithoutCancel(ctx), "set_config('lock_timeout', $2, false), "
+		args = append(args, fmt.Sprint(max(time.Until(deadline).Milliseconds(), 1)))
+	}
+	_, err := c.ExecContext(ctx, "SELECT "+limit+"pg_advisory_lock(hashtextextended($1, 0))", args...)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "55P03" {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+func getLock(ctx context.Context, c *sql.Conn, name string) error {
+	wait := time.Hour
+	if deadline, limited := ctx.Deadline(); limited {
+		ctx, wait = context.WithoutCancel(ctx), max(time.Until(deadline), time.Millisecond)
+	}
+	var got bool
+	err := c.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", name, wait.Seconds()).Scan(&got)
+	if err == nil && !got {
+		err = context.DeadlineExceeded
+	}
+	return err
+}
+
+// sessionLock takes a lock of a session.
+type sessionLock func(ctx context.Context, c *sql.Conn, name string) error
+
 // openSession opens locks of a session: its connection is kept until the
 // release.
-func openSession(driver string, dsn func(string) string, lock, release string) func(context.Context, []string) (*Locker, error) {
+func openSession(driver string, dsn func(string) string, lock sessionLock, release string) func(context.Context, []string) (*Locker, error) {
 	return func(_ context.Context, addresses []string) (*Locker, error) {
 		return openSQL(driver, dsn(addresses[0]), (*sql.DB).Ping, func(ctx context.Context, db *sql.DB, name string) (Release, error) {
 			conn, err := db.Conn(ctx)
 			if err != nil {
 				return nil, err
 			}
-			if _, err := conn.ExecContext(ctx, lock, name); err != nil {
+			if err := lock(ctx, conn, name); err != nil {
 				conn.Close()
 				return nil, err
 			}

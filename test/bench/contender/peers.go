@@ -3,6 +3,7 @@ package contender
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"time"
@@ -15,6 +16,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
+
+	"github.com/redlatch/redlatch"
 )
 
 func goRedisClient(address string) *goredis.Client {
@@ -104,7 +107,7 @@ func etcdSession(c *clientv3.Client) (*Locker, error) {
 			return func(context.Context) error {
 				select {
 				case <-session.Done():
-					return errors.New("etcd: the session was lost, and its locks with it")
+					return fmt.Errorf("etcd: the session ended: %w", redlatch.ErrLost)
 				default:
 				}
 				// A release has more time than those of the others: on a crowded

@@ -34,16 +34,27 @@ func over(open func(addresses ...string) ([]redlatch.Node, error)) dial {
 }
 
 var (
-	overPostgres  = single(postgres.Open, func(a []string) string { return postgresURL(a[0]) })
-	overMariaDB   = single(mysql.Open, func(a []string) string { return "mysql://root@" + a[0] + "/test" })
-	overEtcd      = single(etcd.Open, func(a []string) string { return "etcd://" + strings.Join(a, "+") })
-	overZooKeeper = single(zookeeper.Open, func(a []string) string { return "zookeeper://" + strings.Join(a, "+") })
+	overPostgres  = single(postgres.Open, server.Postgres, "&pool_max_conns=2")
+	overMariaDB   = single(mysql.Open, server.MariaDB, "")
+	overEtcd      = single(etcd.Open, server.EtcdKind, "")
+	overZooKeeper = single(zookeeper.Open, server.ZooKeeper, "")
 )
 
+// URL returns the address of a node, as a user has it. Servers of a cluster are one.
+func URL(k server.Kind, addresses []string) string {
+	switch k {
+	case server.Postgres:
+		return postgresURL(addresses[0])
+	case server.MariaDB:
+		return "mysql://root@" + addresses[0] + "/test"
+	}
+	return string(k) + "://" + strings.Join(addresses, "+")
+}
+
 // single is a store whose servers, however many, are one node.
-func single[N redlatch.Node, O any](open func(url string, options *O) (N, error), url func(addresses []string) string) dial {
+func single[N redlatch.Node, O any](open func(url string, options *O) (N, error), k server.Kind, more string) dial {
 	return func(addresses []string) ([]redlatch.Node, error) {
-		n, err := open(url(addresses), nil)
+		n, err := open(URL(k, addresses)+more, nil)
 		return []redlatch.Node{n}, err
 	}
 }

@@ -2,6 +2,7 @@ package contender_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -168,5 +169,31 @@ func monitor(t *testing.T, g *server.Redis) func() []string {
 				sent = append(sent, command)
 			}
 		}
+	}
+}
+
+// TestADatabasesOwnLockHeedsADeadline also shows that its connection survives it.
+func TestADatabasesOwnLockHeedsADeadline(t *testing.T) {
+	for _, key := range []string{"pg-advisory", "get-lock"} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			c := find(t, key)
+			b, err := server.Start(t.Context(), c.Server, 1, server.Network{})
+			check.Must(t, err)
+			t.Cleanup(b.Stop)
+			l, err := c.Open(t.Context(), b.Addresses())
+			check.Must(t, err)
+			t.Cleanup(l.Close)
+			release, err := l.Lock(t.Context(), "job")
+			check.Must(t, err)
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if _, err := l.Lock(ctx, "job"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) < 45*time.Millisecond {
+				t.Errorf("a lock that is held: %v after %v", err, time.Since(began))
+			}
+			check.Must(t, release.Do())
+			pair(t, t.Context(), l, "job")
+		})
 	}
 }

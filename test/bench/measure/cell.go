@@ -20,6 +20,8 @@ const (
 	Processes
 	// Keep is this process, which takes many locks, keeps and releases them.
 	Keep
+	// Runs is redlatch run on one name, by as many processes at once.
+	Runs
 )
 
 // Situation is what contenders are compared in.
@@ -37,6 +39,13 @@ type Situation struct {
 	// Turns has processes take turns in rounds, each contender on servers of its
 	// own. Otherwise one contender follows the other.
 	Turns bool
+	// Crowd has each contender a connection of its own, or what it has in place of
+	// one; some of them share a process. A round has a warm-up of its own.
+	Crowd bool
+	// Deadline is how long each try may take; 0 for patient contenders.
+	Deadline time.Duration
+	// Single measures each round once more with one processor for Go's code.
+	Single bool
 
 	Network server.Network
 
@@ -63,14 +72,14 @@ type Cell struct {
 func (c Cell) CellID() string { return fmt.Sprintf("%s/%d/%s", c.ID, c.Nodes, c.Key) }
 
 // Batches groups the cells that are measured together. etcd, whose number of
-// servers is its own, joins the contenders before it. Databases of two kinds are
-// not compared.
+// servers is its own, joins those on Redis. Others of two kinds are not compared.
 func Batches(cells []Cell) [][]Cell {
 	var batches [][]Cell
 	for _, c := range cells {
 		if n := len(batches); n > 0 && c.together() {
 			first := batches[n-1][0]
-			if first.ID == c.ID && (c.Turns || c.Server == server.EtcdKind || first.Nodes == c.Nodes && first.Server == c.Server) {
+			if first.ID == c.ID && (first.Server == c.Server && (c.Turns || first.Nodes == c.Nodes) ||
+				first.Server == server.RedisKind && c.Server == server.EtcdKind) {
 				batches[n-1] = append(batches[n-1], c)
 				continue
 			}
@@ -90,15 +99,24 @@ type Result struct {
 	// first.
 	Errors int
 	Error  string
+	// Unreleased counts the releases that failed, Lost the leases that were lost
+	// before it.
+	Unreleased, Lost int
+	// Base is the native lock of the same servers, in the same situation.
+	Base *Result
 
 	// Rates are the pairs or acquisitions a second of each round, HandOverRates
 	// the hand-overs.
 	Rates, HandOverRates []float64
+	// Alone are the rates with one processor.
+	Alone []float64
 	// Pair is the time of a lock and its release.
 	Pair, Wait, HandOver stats.Summary
 	Jain                 float64
 	// Never is how many contenders did not get the lock at all.
 	Never int
+	// Overtaken is how many acquired before one who had asked before them, at most.
+	Overtaken int
 
 	// Of each pair or acquisition, or of each second that locks are kept.
 	Commands             float64
@@ -109,6 +127,11 @@ type Result struct {
 	Writes float64
 
 	Kept Kept
+
+	// Of runs: how many exited with 69, how many with another status than 0, and how
+	// long it took until all were done.
+	NoQuorum, Other int
+	Took            time.Duration
 }
 
 // Kept is what it costs to keep many locks, on each server.

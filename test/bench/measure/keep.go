@@ -41,7 +41,7 @@ func (e *entrant) keep(ctx context.Context) error {
 		}
 	}
 	memory := footprint()
-	taken, err := e.counted(func() error { return all(e.Count, take("orders")) })
+	taken, err := e.counted(clock.OfSelf, func() error { return all(e.Count, take("orders")) })
 	if err != nil {
 		return fmt.Errorf("taking %d locks: %w", e.Count, err)
 	}
@@ -52,12 +52,12 @@ func (e *entrant) keep(ctx context.Context) error {
 	}
 	// In another third each is extended once.
 	length := max(e.For, e.Contender.TTL()/3)
-	kept, err := e.counted(func() error { return clock.Wait(ctx, length) })
+	kept, err := e.counted(clock.OfSelf, func() error { return clock.Wait(ctx, length) })
 	if err != nil {
 		return err
 	}
 	// A lock that was lost is an error here: to keep the rest costs less.
-	released, err := e.counted(func() error { return all(e.Count, release) })
+	released, err := e.counted(clock.OfSelf, func() error { return all(e.Count, release) })
 	if err != nil {
 		return fmt.Errorf("releasing the locks: %w", err)
 	}

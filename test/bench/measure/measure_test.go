@@ -59,7 +59,13 @@ func TestProcessesContendWithoutOverlapping(t *testing.T) {
 	t.Parallel()
 	turns := contended
 	turns.ID, turns.Turns, turns.Rounds = "turns", true, 2
-	for _, x := range run(t, cell(t, "redlatch", 1, contended), cell(t, "redlatch", 3, turns), cell(t, "redsync-rueidis", 3, turns)) {
+	crowd := turns
+	crowd.ID, crowd.Crowd, crowd.Count, crowd.Deadline = "crowd", true, 16, 200*time.Millisecond // for ten of them
+	for _, x := range run(t, cell(t, "redlatch", 1, contended), cell(t, "redlatch", 3, turns), cell(t, "redsync-rueidis", 3, turns),
+		cell(t, "redlatch", 3, crowd)) {
+		if x.ID == "turns" && (x.Base == nil || x.Base.Key != "redsync-rueidis") || x.Unreleased+x.Lost > 0 {
+			t.Errorf("%s: %+v", x.CellID(), x)
+		}
 		if len(x.Rates) != max(x.Rounds, 1) || x.Wait.Count < 4 || x.ClientCPU == 0 || x.ServerCPU == 0 {
 			t.Errorf("%s: %+v", x.CellID(), x)
 		}
@@ -75,11 +81,24 @@ func TestProcessesContendWithoutOverlapping(t *testing.T) {
 	}
 }
 
+func TestRunsAreCountedByTheirExit(t *testing.T) {
+	t.Parallel()
+	s := Situation{Work: Runs, Count: 3}
+	if x := run(t, cell(t, "redlatch", 1, s))[0]; x.NoQuorum+x.Other != 0 || x.Took == 0 {
+		t.Errorf("on a server: %+v", x)
+	}
+	e := entrantOf("redlatch", s, t)
+	e.backend = &server.Redis{} // none: its address is empty
+	if err := e.runs(t.Context()); err != nil || e.Other != 3 {
+		t.Errorf("without a server: %v, %+v", err, e.Result)
+	}
+}
+
 func TestGoroutinesAreMeasured(t *testing.T) {
 	t.Parallel()
-	r := run(t, cell(t, "redlatch", 1, Situation{ID: "own", Count: 8}),
+	r := run(t, cell(t, "redlatch", 1, Situation{ID: "own", Count: 8, Single: true}),
 		cell(t, "redlatch", 1, Situation{ID: "one name", Count: 8, OneName: true, For: 500 * time.Millisecond}))
-	for i, ok := range []bool{r[0].Rate() > 0 && r[0].Pair.Count > 0, r[1].Wait.Count > 0 && r[1].HandOverRate() > 0} {
+	for i, ok := range []bool{r[0].Rate() > 0 && r[0].Pair.Count > 0 && stats.Median(r[0].Alone) > 0, r[1].Wait.Count > 0 && r[1].HandOverRate() > 0} {
 		if !ok {
 			t.Errorf("%s: %+v", r[i].CellID(), r[i])
 		}

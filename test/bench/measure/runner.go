@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/exclusion"
-	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/contender"
 	"github.com/redlatch/redlatch/test/bench/server"
 	"github.com/redlatch/redlatch/test/bench/stats"
@@ -52,6 +51,13 @@ func Run(ctx context.Context, cells []Cell, step func(what string)) []*Result {
 		step(what)
 		results = append(results, batch(ctx, b)...)
 	}
+	for _, r := range results {
+		for _, base := range results {
+			if base.Native && base.Server == r.Server && base.ID == r.ID && base.Nodes == r.Nodes {
+				r.Base = base
+			}
+		}
+	}
 	return results
 }
 
@@ -60,6 +66,7 @@ type entrant struct {
 	*Result
 	backend server.Backend
 	team    *worker.Team
+	single  *worker.Team // with one processor, or nil
 	rounds  []round
 	err     error
 }
@@ -103,9 +110,12 @@ func batch(ctx context.Context, cells []Cell) []*Result {
 		e.backend = backends[where]
 		defer e.close()
 	}
-	if cells[0].Work == Keep {
+	switch cells[0].Work {
+	case Keep:
 		each(ctx, entrants, func(e *entrant) error { return e.keep(ctx) })
-	} else {
+	case Runs:
+		each(ctx, entrants, func(e *entrant) error { return e.runs(ctx) })
+	default:
 		contend(ctx, entrants)
 	}
 	var results []*Result
@@ -137,8 +147,10 @@ func start(ctx context.Context, c Cell, guard bool) (server.Backend, error) {
 }
 
 func (e *entrant) close() {
-	if e.team != nil {
-		e.team.Stop()
+	for _, t := range []*worker.Team{e.team, e.single} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }
 
@@ -151,12 +163,9 @@ func each(ctx context.Context, entrants []*entrant, do func(e *entrant) error) {
 	}
 }
 
-// counted does something, and counts what it costs servers and clients.
-func (e *entrant) counted(do func() error) (round, error) {
-	cpu := clock.OfSelf
-	if e.team != nil {
-		cpu = e.team.CPU
-	}
+// counted does something, and counts what it costs servers and clients, whose CPU
+// time cpu says.
+func (e *entrant) counted(cpu func() time.Duration, do func() error) (round, error) {
 	first, err := e.backend.Sample()
 	if err != nil {
 		return round{}, err
@@ -196,6 +205,7 @@ func (e *entrant) sum() error {
 		}
 		if !e.own() {
 			overlaps = append(overlaps, h.Overlaps()...)
+			e.Overtaken = max(e.Overtaken, h.Overtaken(r.server.Begun))
 		}
 		done, handed = done+r.done, handed+float64(len(over))
 		sent += float64(e.Sent(r.server.Commands))

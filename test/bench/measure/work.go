@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -17,6 +18,11 @@ const (
 	// tail is how long before the end the counters are read: at the end itself
 	// all who wait give up, which is not what is measured.
 	tail = 50 * time.Millisecond
+	// crowded is how long a crowd is left alone before it is measured: it begins at
+	// once, and some of its connections are made anew for every round.
+	crowded = time.Second
+	// crowdProcesses is how many processes a crowd is in.
+	crowdProcesses = 8
 )
 
 // contend measures contenders for locks, goroutines of one process or processes.
@@ -25,49 +31,69 @@ const (
 // connections.
 func contend(ctx context.Context, entrants []*entrant) {
 	each(ctx, entrants, func(e *entrant) (err error) {
-		e.team, err = worker.Start(ctx, e.configs())
+		e.team, err = worker.Start(ctx, e.configs(0))
+		if err == nil && e.Single {
+			e.single, err = worker.Start(ctx, e.configs(1))
+		}
 		return err
 	})
 	for n := range max(entrants[0].Rounds, 1) + 1 {
 		from := n % len(entrants)
 		each(ctx, slices.Concat(entrants[from:], entrants[:from]), func(e *entrant) error {
-			r, err := e.round(ctx)
-			if e.rounds = append(e.rounds, r); n == 0 { // it warms up
-				e.rounds, e.Errors, e.Error = nil, 0, ""
+			if n == 0 && e.Crowd { // each of its rounds warms up
+				return nil
+			}
+			r, err := e.round(ctx, e.team)
+			if e.rounds = append(e.rounds, r); e.Single && err == nil {
+				r, err = e.round(ctx, e.single)
+				e.Alone = append(e.Alone, r.done/r.length.Seconds())
+			}
+			if n == 0 { // it warms up
+				e.rounds, e.Alone, e.Errors, e.Error = nil, nil, 0, ""
 			}
 			return err
 		})
 	}
 }
 
-// configs are the processes of a cell: one for each contender, or one for all.
-func (e *entrant) configs() []worker.Config {
-	processes, threads := e.Count, 1
+// configs are the processes of a cell: one for each contender, one for all, or some
+// for a crowd. procs is how many processors Go's code has, 0 for all.
+func (e *entrant) configs(procs int) []worker.Config {
+	processes := e.Count
 	if e.Work == Inside {
-		processes, threads = 1, e.Count
+		processes = 1
+	} else if e.Crowd {
+		processes = min(processes, crowdProcesses)
 	}
+	threads := e.Count / processes
 	var list []worker.Config
 	for i := range processes {
 		list = append(list, worker.Config{
 			Contender: e.Key, Addresses: e.backend.Addresses(),
-			Contenders: threads, First: int32(i), Own: e.own(), Held: e.Held,
+			Contenders: threads, First: int32(i * threads), Own: e.own(), Held: e.Held,
+			Apart: e.Crowd, Deadline: e.Deadline, Procs: procs,
 		})
 	}
 	return list
 }
 
 // round has the contenders contend for a new name, and counts what they do.
-func (e *entrant) round(ctx context.Context) (round, error) {
+func (e *entrant) round(ctx context.Context, team *worker.Team) (round, error) {
 	begin := clock.Now() + int64(lead)
 	o := worker.Order{Name: newName(), Start: begin, End: begin + int64(e.For+tail)}
-	r, err := e.counted(func() error {
-		if err := e.team.Begin(o); err != nil {
-			return err
-		}
-		return clock.Wait(ctx, clock.Until(o.End-int64(tail)))
-	})
+	if e.Crowd {
+		o.End += int64(crowded)
+	}
+	err := team.Begin(o)
+	if err == nil && e.Crowd {
+		err = clock.Wait(ctx, lead+crowded)
+	}
+	if err != nil {
+		return round{}, err
+	}
+	r, err := e.counted(team.CPU, func() error { return clock.Wait(ctx, clock.Until(o.End-int64(tail))) })
 	if err == nil {
-		err = e.finish(o, &r)
+		err = e.finish(team, o, &r)
 	}
 	if err != nil {
 		return round{}, err
@@ -79,11 +105,10 @@ func (e *entrant) round(ctx context.Context) (round, error) {
 }
 
 // finish waits until an order is done.
-func (e *entrant) finish(o worker.Order, r *round) error {
-	done, err := e.team.Finish(o)
+func (e *entrant) finish(team *worker.Team, o worker.Order, r *round) error {
+	done, err := team.Finish(o)
 	r.history = stats.History{Contenders: e.Count, Requests: done.Requests}
-	if e.Errors += done.Errors; e.Error == "" {
-		e.Error = done.Error
-	}
+	e.Errors, e.Unreleased, e.Lost = e.Errors+done.Errors, e.Unreleased+done.Unreleased, e.Lost+done.Lost
+	e.Error = cmp.Or(e.Error, done.Error)
 	return err
 }

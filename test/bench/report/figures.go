@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/test/bench/measure"
+	"github.com/redlatch/redlatch/test/bench/stats"
 )
 
 // figure is a number of a result, as a column shows it.
@@ -26,6 +27,14 @@ func number(head string, of func(*measure.Result) float64) figure {
 	return figure{head, func(x *measure.Result) string { return Count(of(x)) }}
 }
 
+// beside is the rate beside that of the native lock.
+func beside(x *measure.Result) string {
+	if x.Base == nil || x.Base.Rate() == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", x.Rate()/x.Base.Rate())
+}
+
 // figures are by name.
 var figures = map[string]figure{
 	"pair":         long("median", func(x *measure.Result) time.Duration { return x.Pair.Median }),
@@ -44,6 +53,15 @@ var figures = map[string]figure{
 	"writes":       ratio("writes of the cluster", func(x *measure.Result) float64 { return x.Writes }),
 	"client":       long("client CPU", func(x *measure.Result) time.Duration { return x.ClientCPU }),
 	"server":       long("server CPU", func(x *measure.Result) time.Duration { return x.ServerCPU }),
+	"beside":       {"× native", beside},
+	"alone":        number("with one processor", func(x *measure.Result) float64 { return stats.Median(x.Alone) }),
+	"scales":       ratio("all beside one", func(x *measure.Result) float64 { return x.Rate() / max(stats.Median(x.Alone), 1) }),
+	"overtaken":    number("overtaken by", func(x *measure.Result) float64 { return float64(x.Overtaken) }),
+	"unreleased":   number("releases failed", func(x *measure.Result) float64 { return float64(x.Unreleased) }),
+	"lost":         number("leases lost", func(x *measure.Result) float64 { return float64(x.Lost) }),
+	"exit-69":      number("exit with 69", func(x *measure.Result) float64 { return float64(x.NoQuorum) }),
+	"exit-other":   number("with another but 0", func(x *measure.Result) float64 { return float64(x.Other) }),
+	"took":         long("until all are done", func(x *measure.Result) time.Duration { return x.Took }),
 	"count":        number("locks", func(x *measure.Result) float64 { return float64(x.Count) }),
 	"acquire":      long("acquire, server", func(x *measure.Result) time.Duration { return x.Kept.Acquire }),
 	"extend":       long("extend, server", func(x *measure.Result) time.Duration { return x.Kept.Extend }),

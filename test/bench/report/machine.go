@@ -11,10 +11,30 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/test/bench/server"
+	"github.com/redlatch/redlatch/test/bench/stats"
 )
 
 // Machine is what was measured on, and with: names and values.
 type Machine [][2]string
+
+// syncTime is how long the disk of the servers takes for a write that lasts; 0 if it
+// cannot be measured.
+func syncTime() time.Duration {
+	f, err := os.CreateTemp("", "redlatch-bench-sync-")
+	if err != nil {
+		return 0
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	var times []time.Duration
+	for range 51 {
+		began := time.Now()
+		_, _ = f.Write(make([]byte, 4096))
+		_ = f.Sync()
+		times = append(times, time.Since(began))
+	}
+	return stats.Summarize(times).Median
+}
 
 // ThisMachine describes this machine. Programs are servers, with what is to be
 // known of their settings; modules are those whose versions matter.
@@ -28,6 +48,7 @@ func ThisMachine(programs [][2]string, modules []string) Machine {
 		{"commit", strings.TrimSpace(string(commit))},
 		{"processor", fmt.Sprintf("%d × %s", runtime.NumCPU(), model)},
 		{"Go", runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH},
+		{"disk", "4 KiB are written and synced in " + Short(syncTime()) + ", the median"},
 	}
 	for _, p := range programs {
 		m = append(m, [2]string{p[0], server.Version(p[0]) + p[1]})

@@ -31,7 +31,7 @@ func startCluster(k Kind, members int) (Backend, error) {
 	all, err := servertest.NewEtcd(members)
 	c := &cluster{all, countEtcd}
 	if k == ZooKeeper {
-		c.members, err = servertest.NewZooKeeper(members, "-Dzookeeper.forceSync=yes")
+		c.members, err = servertest.NewZooKeeper(members, "-Dzookeeper.forceSync=yes", "maxClientCnxns=0")
 		c.count = countZooKeeper
 	}
 	if err != nil {

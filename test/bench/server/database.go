@@ -22,13 +22,13 @@ type database struct {
 
 // startPostgres starts PostgreSQL. It does not sync: the disk is not measured.
 func startPostgres() (Backend, error) {
-	return startDatabase(servertest.NewPostgreSQL("-c", "max_connections=300", "-c", "shared_preload_libraries=pg_stat_statements"), "pgx",
+	return startDatabase(servertest.NewPostgreSQL("-c", "max_connections=1500", "-c", "shared_preload_libraries=pg_stat_statements"), "pgx",
 		"CREATE EXTENSION pg_stat_statements", "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements")
 }
 
 // startMariaDB starts MariaDB. It does not sync either.
 func startMariaDB() (Backend, error) {
-	return startDatabase(servertest.NewMariaDB("--max-connections=300"), "mysql",
+	return startDatabase(servertest.NewMariaDB("--max-connections=2000"), "mysql",
 		"DO 1", "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'QUESTIONS'")
 }
 

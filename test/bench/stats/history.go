@@ -45,7 +45,7 @@ func (h History) Acquisitions() int { return len(h.got()) }
 // without success, from one moment to another.
 func (h History) Between(from, to int64) History {
 	h.Requests = slices.DeleteFunc(slices.Clone(h.Requests), func(r Request) bool {
-		return r.Got && (r.Acquired < from || r.Acquired > to) || !r.Got && r.Called >= to
+		return r.Acquired < from || r.Got && r.Acquired > to || !r.Got && r.Called >= to
 	})
 	return h
 }
@@ -100,6 +100,23 @@ func (h History) Shares() []int {
 		shares[r.Contender]++
 	}
 	return shares
+}
+
+// Overtaken returns by how many a caller was overtaken at most, of those who asked
+// from a moment on: who asked later than it, and acquired earlier.
+func (h History) Overtaken(from int64) (most int) {
+	list := slices.SortedFunc(slices.Values(h.Requests), func(a, b Request) int { return cmp.Compare(b.Called, a.Called) })
+	var later []int64 // when those who asked later acquired, sorted
+	for _, r := range list {
+		if r.Called < from {
+			break
+		}
+		i, _ := slices.BinarySearch(later, r.Acquired)
+		if most = max(most, i); r.Got {
+			later = slices.Insert(later, i, r.Acquired)
+		}
+	}
+	return most
 }
 
 // Overlaps returns the holds that began while the lock was held. A hold lasts from the

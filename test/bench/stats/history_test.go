@@ -55,12 +55,28 @@ func TestWaitersThatWereNotServedCount(t *testing.T) {
 
 func TestARoundCountsWhatWasAcquiredInIt(t *testing.T) {
 	h := History{Requests: []Request{hold(0, 0, 5, 6), hold(0, 6, 10, 25), hold(0, 25, 31, 32),
-		{Contender: 1, Called: 0, Acquired: 40}, {Contender: 2, Called: 35, Acquired: 40}}}
+		{Contender: 1, Called: 0, Acquired: 40}, {Contender: 2, Called: 35, Acquired: 40}, {Contender: 2, Called: 0, Acquired: 9}}}
 	part := h.Between(10, 30)
 	if len(part.Requests) != 2 || part.Acquisitions() != 1 {
 		t.Fatalf("got %+v; want the second hold, and the wait in vain that began before the end", part)
 	}
-	if len(h.Requests) != 5 {
+	if len(h.Requests) != 6 {
 		t.Fatal("the whole history lost what is not in its part")
+	}
+}
+
+func TestTheOvertakenAskedEarlierAndWaitLonger(t *testing.T) {
+	h := History{Requests: []Request{
+		hold(0, 10, 50, 60), // 1 and 2 passed it
+		hold(1, 11, 20, 30), hold(2, 12, 30, 40),
+		hold(3, 13, 60, 70),                      // in its turn
+		{Contender: 4, Called: 14, Acquired: 18}, // gave up, before anybody passed it
+		{Contender: 5, Called: 1, Acquired: 99},  // asked too early to count, and passed nobody
+	}}
+	if most := h.Overtaken(10); most != 2 {
+		t.Errorf("overtaken by %d, want 2", most)
+	}
+	if most := h.Overtaken(0); most != 4 {
+		t.Errorf("the one that waits in vain was overtaken by %d, want 4", most)
 	}
 }

@@ -69,10 +69,7 @@ func (t *Team) Finish(o Order) (done Answer, err error) {
 		if err := m.Decode(&a); err != nil {
 			return done, m.Explain(err)
 		}
-		done.Requests = append(done.Requests, a.Requests...)
-		if done.Errors += a.Errors; done.Error == "" {
-			done.Error = a.Error
-		}
+		done.add(a)
 	}
 	return done, nil
 }

@@ -8,18 +8,21 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/contender"
 	"github.com/redlatch/redlatch/test/bench/stats"
@@ -40,6 +43,12 @@ type Config struct {
 	Held time.Duration `json:"held"`
 	// Own gives each contender a name of its own.
 	Own bool `json:"own,omitempty"`
+	// Apart opens the contender anew for each.
+	Apart bool `json:"apart,omitempty"`
+	// Deadline is how long each try may take; 0 for no limit.
+	Deadline time.Duration `json:"deadline,omitempty"`
+	// Procs is how many processors Go's code has; 0 for all.
+	Procs int `json:"procs,omitempty"`
 }
 
 // Order is the time in which contenders want the lock of a name, on the clock
@@ -53,9 +62,21 @@ type Order struct {
 // Answer is a line that a process writes: that it is ready, or what it did.
 type Answer struct {
 	Requests []stats.Request `json:"requests,omitempty"`
-	// Errors counts the calls that failed before the end; Error is the first.
+	// Errors counts the calls that failed before the end; Error is the first. A try
+	// that ends with its deadline has not failed.
 	Errors int    `json:"errors,omitempty"`
 	Error  string `json:"error,omitempty"`
+	// Unreleased counts the releases among them, but for those of leases that had
+	// been lost, which Lost counts.
+	Unreleased int `json:"unreleased,omitempty"`
+	Lost       int `json:"lost,omitempty"`
+}
+
+// add adds what others did.
+func (a *Answer) add(b Answer) {
+	a.Requests = append(a.Requests, b.Requests...)
+	a.Errors, a.Unreleased, a.Lost = a.Errors+b.Errors, a.Unreleased+b.Unreleased, a.Lost+b.Lost
+	a.Error = cmp.Or(a.Error, b.Error)
 }
 
 // Run is the life of a process.
@@ -64,6 +85,9 @@ func Run(in io.Reader, out io.Writer) error {
 	var c Config
 	if err := orders.Decode(&c); err != nil {
 		return err
+	}
+	if c.Procs > 0 {
+		runtime.GOMAXPROCS(c.Procs)
 	}
 	crew, err := ready(c)
 	if err != nil {
@@ -104,17 +128,21 @@ func ready(c Config) (*crew, error) {
 		return nil, err
 	}
 	w := &crew{Config: c, lockers: make([]*contender.Locker, c.Contenders), histories: make([][]stats.Request, c.Contenders)}
-	if w.shared, err = found[0].Open(ctx, c.Addresses); err != nil {
+	open := func() (*contender.Locker, error) { return found[0].Open(ctx, c.Addresses) }
+	if w.shared, err = open(); err != nil {
 		return nil, err
 	}
 	var g errgroup.Group
 	for i := range w.lockers {
 		g.Go(func() (err error) {
 			w.lockers[i], w.histories[i] = w.shared, make([]stats.Request, 0, 4096)
-			if w.shared.Fork != nil && !c.Own {
-				if w.lockers[i], err = w.shared.Fork(); err != nil {
-					return err
-				}
+			if c.Apart && i > 0 {
+				w.lockers[i], err = open()
+			} else if w.shared.Fork != nil && !c.Own && !c.Apart {
+				w.lockers[i], err = w.shared.Fork()
+			}
+			if err != nil {
+				return err
 			}
 			return Insist(ctx, w.lockers[i], fmt.Sprintf("warm/%d", c.First+int32(i)))
 		})
@@ -160,22 +188,19 @@ func (w *crew) follow(o Order) (done Answer) {
 	if !w.Own { // on a name of one's own the last lock is not waited for
 		defer time.AfterFunc(clock.Until(o.End), end).Stop()
 	}
-	failed := make([][]error, len(w.lockers))
+	answers := make([]Answer, len(w.lockers))
 	var all sync.WaitGroup
 	for i := range w.lockers {
-		all.Go(func() { failed[i] = w.contend(ctx, i, o) })
+		all.Go(func() { answers[i] = w.contend(ctx, i, o) })
 	}
 	all.Wait()
-	done.Requests = slices.Concat(w.histories...)
-	for _, err := range slices.Concat(failed...) {
-		if done.Errors++; done.Error == "" {
-			done.Error = err.Error()
-		}
+	for _, a := range answers {
+		done.add(a)
 	}
 	return done
 }
 
-func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
+func (w *crew) contend(ctx context.Context, i int, o Order) (did Answer) {
 	number, history := w.First+int32(i), w.histories[i][:0]
 	if w.Own {
 		o.Name = fmt.Sprintf("%s/%d", o.Name, number)
@@ -183,11 +208,16 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
 	called := clock.Now()
 	for called < o.End {
 		r, err := w.hold(ctx, w.lockers[i], o.Name, stats.Request{Contender: number, Called: called})
-		if err != nil && ctx.Err() == nil {
-			errs = append(errs, err)
+		if err != nil && ctx.Err() == nil && (r.Got || w.Deadline == 0 || !strings.Contains(err.Error(), "deadline exceeded")) { // by whomever
+			did.add(failure(r.Got, err))
 		}
 		if !r.Got && ctx.Err() != nil {
 			break
+		}
+		if !r.Got && w.Deadline > 0 { // it asks again at once, as one who was served
+			r.Acquired = clock.Now()
+			called, history = r.Acquired, append(history, r)
+			continue
 		}
 		if !r.Got {
 			// It goes on waiting: the time since it first asked counts.
@@ -204,15 +234,31 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
 	if called < o.End {
 		history = append(history, stats.Request{Contender: number, Called: called, Acquired: o.End})
 	}
-	w.histories[i] = history
-	return errs
+	w.histories[i], did.Requests = history, history
+	return did
+}
+
+// failure is a call that failed: a release, or a lock.
+func failure(release bool, err error) Answer {
+	switch {
+	case release && errors.Is(err, redlatch.ErrLost):
+		return Answer{Errors: 1, Error: err.Error(), Lost: 1}
+	case release:
+		return Answer{Errors: 1, Error: err.Error(), Unreleased: 1}
+	}
+	return Answer{Errors: 1, Error: err.Error()}
 }
 
 // hold has the lock once, and notes when.
 func (w *crew) hold(ctx context.Context, l *contender.Locker, name string, r stats.Request) (stats.Request, error) {
+	if w.Deadline > 0 {
+		limited, cancel := context.WithTimeout(ctx, w.Deadline)
+		defer cancel() // some locks end with it
+		ctx = limited
+	}
 	release, err := l.Lock(ctx, name)
 	if err != nil {
-		return r, fmt.Errorf("lock: %w", err)
+		return r, fmt.Errorf("lock: %w", cmp.Or(ctx.Err(), err))
 	}
 	r.Got, r.Acquired = true, clock.Now()
 	time.Sleep(w.Held)
