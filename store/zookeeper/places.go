@@ -190,7 +190,7 @@ func (s *store) remove(conn *zk.Conn, name string, such func(ticket) bool) error
 // Live reports whether the session is the one of the last call: places end with it.
 func (s *store) Live(ctx context.Context, process string) (bool, error) {
 	conn, err := s.session(ctx)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return false, err
 	}
 	s.remembered.Lock()
