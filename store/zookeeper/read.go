@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node"
@@ -76,11 +77,18 @@ func (s *store) readIn(conn *zk.Conn, name string, c *call) (p sight, err error)
 	if c.probe || c.display {
 		// What is read beside sync may be old. The row is not older than the rest: a
 		// row that was removed after it was read has changed the floor, too.
-		sync := func() error { _, err := conn.Sync(s.root); return err }
-		if c.probe && !c.refused {
-			sync = nil // the server may be up to date, and the Swap finds out
+		if !c.probe || c.refused {
+			return s.collect(conn, name, func() error { _, err := conn.Sync(s.root); return err })
 		}
-		return s.collect(conn, name, sync)
+		// The server may be up to date, and what is the same for all names as it was a
+		// moment ago. The Swap finds out.
+		s.remembered.Lock()
+		common, at := s.common, s.commonAt
+		s.remembered.Unlock()
+		if name == casnode.MarkerName || at.IsZero() || time.Since(at) > commonAge {
+			return s.collect(conn, name, nil)
+		}
+		return s.readRow(conn, name, common)
 	}
 	zxid, err := s.catchUp(conn)
 	if err != nil {
@@ -151,9 +159,17 @@ func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p sigh
 	if p.marker, err = s.stored(conn, casnode.MarkerName, marker); err != nil {
 		return p, err
 	}
+	s.remembered.Lock()
+	s.common, s.commonAt = p, time.Now()
+	s.remembered.Unlock()
 	if p.row = p.marker; name == casnode.MarkerName {
 		return p, nil
 	}
+	return s.readRow(conn, name, p)
+}
+
+// readRow reads the row of a name, and adds it to what is the same for all names.
+func (s *store) readRow(conn *zk.Conn, name string, p sight) (sight, error) {
 	if s.between != nil {
 		s.between()
 	}
@@ -182,8 +198,12 @@ func (s *store) stored(conn *zk.Conn, name string, z znode) (r stored, err error
 	return r, nil
 }
 
-// mostSights is how many sights are remembered.
-const mostSights = 1024
+// mostSights is how many sights are remembered. commonAge is for how long that is of use
+// which is the same for all names.
+const (
+	mostSights = 1024
+	commonAge  = time.Second
+)
 
 // remember notes where a row was read or written, for the Swap that follows. To forget
 // it costs a reading.

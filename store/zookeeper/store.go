@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -22,6 +23,8 @@ type store struct {
 
 	remembered sync.Mutex // guards the fields below
 	sights     map[string]sight
+	common     sight // of the marker, the identity and the floor
+	commonAt   time.Time
 	heard      map[string]int32   // versions of znodes, by those of the rows that came with a wake
 	own        map[[2]string]bool // names and waiters whose places may be there
 	lived      map[string]int64   // the session at the last call of Live, by process

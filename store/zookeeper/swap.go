@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node"
@@ -81,6 +82,11 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		})
 		p.row.queue = r.queue // if it is not known, who is first asks again
 		present = s.snapshot(row.Name, p, "")
+	}
+	if !done {
+		s.remembered.Lock()
+		s.commonAt = time.Time{}
+		s.remembered.Unlock()
 	}
 	if row.Name == c.row() {
 		c.swapped, c.refused = c.swapped || done, c.refused || !done
