@@ -21,10 +21,9 @@ import (
 // A place needs a row to be below. Where there is none yet, it is below an empty one,
 // which is no row: it has no version. A row is never removed while it has children.
 
-// ticket is a place as a znode.
+// ticket is a place as a znode: its name, and its number.
 type ticket struct {
-	casnode.Place
-	child  string // the znode's name
+	child  string
 	number int32
 }
 
@@ -33,37 +32,48 @@ var noRow = []byte{0}
 
 // children sets the timers and the places of a row.
 func (r *stored) children(names []string) {
-	r.Timers, r.queue = nil, nil
 	for _, child := range names {
-		parts := strings.Split(child, ".")
-		if len(parts) == 1 {
+		dot := strings.LastIndexByte(child, '.')
+		if dot < 0 {
 			r.Timers = append(r.Timers, child)
-			continue
-		}
-		if len(parts) != 4 {
-			continue
-		}
-		at, err1 := strconv.ParseInt(parts[2], 36, 64)
-		number, err2 := strconv.ParseInt(parts[3], 10, 32)
-		if err1 == nil && err2 == nil {
-			r.queue = append(r.queue, ticket{casnode.Place{Name: r.Name, Waiter: parts[0], Process: parts[1], Ticket: at}, child, int32(number)})
+		} else if number, err := strconv.ParseInt(child[dot+1:], 10, 32); err == nil {
+			r.queue = append(r.queue, ticket{child, int32(number)})
 		}
 	}
-	// The number begins anew below zero after 2³¹ places.
-	slices.SortFunc(r.queue, func(a, b ticket) int {
-		return cmp.Or(cmp.Compare(a.number-b.number, 0), cmp.Compare(a.Ticket, b.Ticket))
-	})
+	// After 2³¹ places the number goes on below zero.
+	slices.SortFunc(r.queue, func(a, b ticket) int { return cmp.Compare(a.number-b.number, 0) })
 }
 
 // rank returns the rank of a waiter's place; 0 if it has none.
 func (r *stored) rank(waiter string) int {
-	return slices.IndexFunc(r.queue, func(t ticket) bool { return t.Waiter == waiter }) + 1
+	return slices.IndexFunc(r.queue, func(t ticket) bool { return waiter != "" && t.of(waiter) }) + 1
+}
+
+// of reports whether a place is that of a waiter.
+func (t ticket) of(waiter string) bool {
+	rest, ok := strings.CutPrefix(t.child, waiter)
+	return ok && rest[0] == '.'
+}
+
+// parse returns the place; false if somebody else has put something there.
+func (t ticket) parse(name string) (p casnode.Place, ok bool) {
+	parts := strings.Split(t.child, ".")
+	if len(parts) != 4 {
+		return p, false
+	}
+	at, err := strconv.ParseInt(parts[2], 36, 64)
+	return casnode.Place{Name: name, Waiter: parts[0], Process: parts[1], Ticket: at}, err == nil
 }
 
 // places returns the first limit places.
 func (r *stored) places(limit int) (all []casnode.Place) {
-	for _, t := range r.queue[:min(limit, len(r.queue))] {
-		all = append(all, t.Place)
+	for _, t := range r.queue {
+		if len(all) == limit {
+			break
+		}
+		if p, ok := t.parse(r.Name); ok {
+			all = append(all, p)
+		}
 	}
 	return all
 }
@@ -146,7 +156,7 @@ func (s *store) create(conn *zk.Conn, p casnode.Place) error {
 // Drop removes the places of a waiter.
 func (s *store) Drop(ctx context.Context, p casnode.Place) (casnode.Snapshot, error) {
 	at, err := inSession(ctx, &s.link, func(conn *zk.Conn) (sight, error) {
-		if err := s.remove(conn, p.Name, func(t ticket) bool { return t.Waiter == p.Waiter }); err != nil {
+		if err := s.remove(conn, p.Name, func(t ticket) bool { return t.of(p.Waiter) }); err != nil {
 			return sight{}, err
 		}
 		return s.readIn(conn, p.Name, callOf(ctx))
@@ -165,7 +175,10 @@ func (s *store) Evict(ctx context.Context, name, process string) error {
 		return nil
 	}
 	_, err := inSession(ctx, &s.link, func(conn *zk.Conn) (struct{}, error) {
-		return struct{}{}, s.remove(conn, name, func(t ticket) bool { return t.Process == process })
+		return struct{}{}, s.remove(conn, name, func(t ticket) bool {
+			p, ok := t.parse(name)
+			return ok && p.Process == process
+		})
 	})
 	return explain(err)
 }

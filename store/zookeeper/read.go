@@ -202,7 +202,7 @@ func (s *store) stored(conn *zk.Conn, name string, z znode) (r stored, err error
 // which is the same for all names.
 const (
 	mostSights = 1024
-	commonAge  = time.Second
+	commonAge  = 10 * time.Second
 )
 
 // remember notes where a row was read or written, for the Swap that follows. To forget

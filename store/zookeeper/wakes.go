@@ -111,7 +111,7 @@ func (s *store) Hear(ctx context.Context, process string, ready func(), heard fu
 		return err
 	}
 	go func() {
-		for tick := time.NewTicker(timeout / 3); ; {
+		for tick := time.NewTicker(timeout / 2); ; {
 			select {
 			case <-tick.C:
 				_ = ping.send(c) // if it fails, so does the reading
