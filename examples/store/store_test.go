@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 	casnodetest.Run(t, casnodetest.Harness{
 		Open:   func(testing.TB) (a, b casnode.Store) { return open(one), open(one) },
 		Apart:  func(testing.TB) (a, b casnode.Store) { return open(one), open(other) },
-		Sweeps: true, Hears: true,
+		Sweeps: true, Hears: true, Places: true,
 	})
 }
 

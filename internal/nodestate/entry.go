@@ -108,6 +108,13 @@ func (e *Entry) grant(req node.Request, share node.Share, own int, now time.Time
 		e.free(own)
 	}
 	e.Holders = e.Holders.With(h)
+	if q := &e.Queue; q.beside != nil {
+		// The turn of a waiter that does not fit any more begins when the name is free.
+		room, at := e.Holders.Room(-1), q.rank(q.Head)-1
+		if at < 0 || !room.Take(q.Waiters[at].Share) {
+			q.unkeep()
+		}
+	}
 	e.raise(req, share.Mode != node.Shared, now)
 }
 

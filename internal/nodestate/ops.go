@@ -227,9 +227,7 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 func (e *Entry) release(req node.Request, s *serving) node.Status {
 	own, verdict := e.Holders.Of(req.Value, req.Share), e.judge(req, s.now)
 	status := e.taken()
-	// Where places are kept, who leaves passes on what was kept for it, and nothing
-	// else: if a crowd leaves at once, one of them writes.
-	idle := e.Queue.beside != nil && own < 0 && e.Queue.Head != req.Value
+	waits := own < 0 && e.Queue.Head != req.Value
 	switch {
 	case own < 0:
 	case req.Once && refused(verdict):
@@ -257,7 +255,9 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 		e.end(req.Value, s.now.Add(req.NoRepair))
 	}
 	s.fence = e.Fence
-	if !idle {
+	// Where the queue is in places, who leaves passes on what was kept for it, and what
+	// is beside the holders. If a crowd leaves a free name at once, one of them writes.
+	if e.Queue.beside == nil || !waits || e.held() && !e.Kept(e.Queue.Waiters) {
 		e.Queue.serve(e.Holders, s)
 	}
 	return status

@@ -73,7 +73,11 @@ func (q *Queue) skip(s *serving) {
 	q.Waiters = slices.DeleteFunc(slices.Clone(q.Waiters), func(w node.Waiter) bool {
 		return w.Value != s.asker && (w.Value == gone.Value || w.Process == gone.Process)
 	})
+	q.unkeep()
 }
+
+// unkeep keeps the name for nobody.
+func (q *Queue) unkeep() { q.Head, q.Notice, q.Lapses = "", NoNotice, time.Time{} }
 
 // isNextBeside is isNext where only the first places are in sight.
 func (q *Queue) isNextBeside(req node.Request, asks bool, room node.Room) bool {

@@ -5,6 +5,7 @@ package sqltable
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +25,24 @@ func Quote(table, quote, in string) (string, error) {
 		return "", &node.ConfigError{Field: "Table", Value: table, Bound: "a name of letters, digits and _, with a " + in + " and a dot before it or without"}
 	}
 	return quote + strings.ReplaceAll(table, ".", quote+"."+quote) + quote, nil
+}
+
+// longest is how long a table's name may be.
+const longest = 63
+
+// Beside returns the name, in quotes, of a table that belongs to another one. Of a long
+// name it has the beginning, and a hash.
+func Beside(quoted, suffix string) string {
+	quote := quoted[len(quoted)-1:]
+	at := strings.LastIndex(quoted[:len(quoted)-1], quote) + 1
+	name := quoted[at : len(quoted)-1]
+	if len(name)+len(suffix) > longest {
+		h := fnv.New64a()
+		h.Write([]byte(name))
+		sum := fmt.Sprintf("_%016x", h.Sum64())
+		name = name[:longest-len(suffix)-len(sum)] + sum
+	}
+	return quoted[:at] + name + suffix + quote
 }
 
 // Need is a part of a table that locks depend on, and what it must be: one of

@@ -414,7 +414,7 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, req node.Request, d deci
 	if acquires {
 		n.queue.writing(req).Add(1)
 	}
-	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row), Stamped: stamped, Drop: d.drop})
+	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row), Stamped: stamped, Drop: d.drop, Look: d.looks()})
 	err = n.failed(by, err)
 	if acquires {
 		if err != nil && !errors.Is(err, node.ErrUnsent) {

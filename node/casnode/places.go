@@ -297,6 +297,16 @@ func (n *Node) placed(d *decision, req node.Request) {
 	}
 }
 
+// looks reports whether the places after the write are needed: by a holder that is in a
+// crowd, or because others may have the name now.
+func (d *decision) looks() bool {
+	if d.entry == nil {
+		return false
+	}
+	holders := d.entry.Holders
+	return d.drop != nil || d.reply.Confirmed || len(holders) == 0 || holders[0].Mode != node.Exclusive
+}
+
 // follow does what is left to do after a decision was carried out. present has the
 // places after it.
 func (n *Node) follow(ctx context.Context, req node.Request, d *decision, present Snapshot) {

@@ -82,9 +82,9 @@ type Store interface {
 	// reports whether it did. If the row is the marker, seen.Row is what was read of
 	// it: that and the identity are compared, and seen.Marker is ignored.
 	//
-	// present is what Read would return after that. If the row was written, only the
-	// places and the server of it count. A store that is no Placer may leave it empty,
-	// and so may others if nothing was written.
+	// present is what Read would return after that. If nothing was written, it may be
+	// empty. If the row was written, only the places and the server of it count, and
+	// those only with Write.Look.
 	//
 	// An error that wraps node.ErrUnsent promises that nothing was written, and
 	// will not be. After any other error it may be written now, later or never.
@@ -107,8 +107,10 @@ type Write struct {
 	// Stamped says that nobody has read the row and the marker together, and that
 	// the clock is a guess; see Stamper.
 	Stamped bool
-	// Drop is a place that is removed with the write, if it is there; see Placer.
+	// Drop is a place that is removed with the write, if it is there, and Look says
+	// that the places after the write are needed; see Placer.
 	Drop *Place
+	Look bool
 }
 
 // Wake is a text for a process: of letters, digits, spaces, + and /, up to 2,000. It

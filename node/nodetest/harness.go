@@ -26,8 +26,9 @@ type Harness struct {
 	// Places says that the place of a waiter belongs to the node that it asks, and lives
 	// with that. All requests of one waiter then go to one node. Ranks behind the first
 	// three may be too high. Nobody has to renew a place: only a turn that is missed
-	// ends those of a node. Defaults to false.
-	Places bool
+	// ends those of a node. Defaults to false. Arrival says that they are in the order
+	// in which they came, whatever their tickets.
+	Places, Arrival bool
 
 	// Guards says that the node is a node.Guarded, whose marker nobody else uses
 	// while the suite runs. Defaults to false.
@@ -105,6 +106,14 @@ type claim struct {
 func claims(h Harness) []claim {
 	all := slices.Concat(holdClaims, nameClaims, callClaims, tokenClaims, fenceClaims, holderClaims, reserveClaims, repairClaims, breakClaims,
 		keepClaims, recordClaims, listClaims, shareClaims, slotClaims, shareQueueClaims, queueClaims, reserveQueueClaims)
+	if !h.Arrival {
+		all = slices.Concat(all, ticketClaims, shareTicketClaims)
+	}
+	if h.Places {
+		all = append(all, placeClaims...)
+	} else {
+		all = append(all, listQueueClaims...)
+	}
 	if h.KeepsFences {
 		all = append(all, keptFenceClaims...)
 	} else {
@@ -115,6 +124,11 @@ func claims(h Harness) []claim {
 	}
 	if h.Wakes {
 		all = slices.Concat(all, wakeClaims, yieldClaims, shareWakeClaims)
+		if h.Places {
+			all = append(all, placeWakeClaims...)
+		} else {
+			all = slices.Concat(all, listWakeClaims, listShareWakeClaims)
+		}
 	}
 	return all
 }

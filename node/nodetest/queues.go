@@ -15,26 +15,6 @@ var queueClaims = []claim{
 		p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
 		p.expectRank(node.Held, 0, p.b, p.acquire("passer-by", 0))
 	}},
-	{"the queue is ordered by ticket and value, not by arrival", func(p *probe) {
-		first := p.line(p.a)
-		p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
-		p.expectRank(node.Held, 1, p.b, p.wait("early b", first, time.Millisecond))
-		// The same ticket as the one before: the value decides.
-		p.expectRank(node.Held, 1, p.a, p.wait("early a", first, time.Millisecond))
-		p.expectRank(node.Held, 4, p.b, p.wait("a latest", first, 10*time.Millisecond))
-
-		turn := []string{"early a", "early b", "late", "a latest"}
-		after := []time.Duration{time.Millisecond, time.Millisecond, 9 * time.Millisecond, 10 * time.Millisecond}
-		holder := "holder"
-		for i, next := range turn {
-			p.expect(node.Granted, p.a, p.release(holder, 0))
-			for j := len(turn) - 1; j > i; j-- {
-				p.expectRank(node.Reserved, j-i+1, p.b, p.wait(turn[j], first, after[j]))
-			}
-			p.expectRank(node.Granted, 0, p.b, p.wait(next, first, after[i]))
-			holder = next
-		}
-	}},
 	{"a free name is granted to the head alone", func(p *probe) {
 		first := p.line(p.a)
 		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
@@ -58,18 +38,6 @@ var queueClaims = []claim{
 		p.expectRank(node.Granted, 0, p.a, withTTL(p.extend("one", 0), p.h.Unit))
 		p.outlast(p.h.Unit)
 		p.expectRank(node.Granted, 0, p.b, p.acquire("passer-by", 0))
-	}},
-	{"a waiter that does not renew is dropped", func(p *probe) {
-		const step = node.WaiterLease * 6 / 10
-		first := p.line(p.a)
-		p.expectRank(node.Held, 1, p.a, p.wait("silent", first, 1*time.Millisecond))
-		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-		p.pass(step)
-		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-		p.pass(step)
-		p.expectRank(node.Held, 1, p.b, p.wait("two", first, 2*time.Millisecond))
-		p.expect(node.Granted, p.a, p.release("holder", 0))
-		p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
 	}},
 	// Many waiters are gone, and the name is free. If each kept the name for its
 	// own lease, the waiter behind them would wait for as many seconds.
@@ -118,6 +86,9 @@ var queueClaims = []claim{
 		p.expect(node.Held, p.a, forbidding(p.release("late", 0), p.long()))
 		p.expectRank(node.Held, 0, p.a, late)
 		p.expectRank(node.Held, 1, p.b, p.wait("one", first, 2*time.Millisecond))
+		if l := p.look(p.name); l.Waiting != 1 {
+			p.Errorf("%d are listed, and one waits", l.Waiting)
+		}
 	}},
 	// A copy of a request that was granted and released since looks like the first
 	// request of another caller that came late. It may get a place, which nobody renews.
@@ -145,6 +116,46 @@ var queueClaims = []claim{
 	}},
 }
 
+// ticketClaims are for nodes that go by tickets.
+var ticketClaims = []claim{
+	{"the queue is ordered by ticket and value, not by arrival", func(p *probe) {
+		first := p.line(p.a)
+		p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
+		p.expectRank(node.Held, 1, p.b, p.wait("early b", first, time.Millisecond))
+		// The same ticket as the one before: the value decides.
+		p.expectRank(node.Held, 1, p.a, p.wait("early a", first, time.Millisecond))
+		p.expectRank(node.Held, 4, p.b, p.wait("a latest", first, 10*time.Millisecond))
+
+		turn := []string{"early a", "early b", "late", "a latest"}
+		after := []time.Duration{time.Millisecond, time.Millisecond, 9 * time.Millisecond, 10 * time.Millisecond}
+		holder := "holder"
+		for i, next := range turn {
+			p.expect(node.Granted, p.a, p.release(holder, 0))
+			for j := len(turn) - 1; j > i; j-- {
+				p.expectRank(node.Reserved, j-i+1, p.b, p.wait(turn[j], first, after[j]))
+			}
+			p.expectRank(node.Granted, 0, p.b, p.wait(next, first, after[i]))
+			holder = next
+		}
+	}},
+}
+
+// listQueueClaims are for nodes on which a waiter has to renew its place.
+var listQueueClaims = []claim{
+	{"a waiter that does not renew is dropped", func(p *probe) {
+		const step = node.WaiterLease * 6 / 10
+		first := p.line(p.a)
+		p.expectRank(node.Held, 1, p.a, p.wait("silent", first, 1*time.Millisecond))
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.pass(step)
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.pass(step)
+		p.expectRank(node.Held, 1, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
+	}},
+}
+
 // wait is an acquire that queues, by a waiter that arrived this long after the
 // first.
 func (p *probe) wait(value string, first node.Token, after time.Duration) node.Request {
@@ -152,10 +163,11 @@ func (p *probe) wait(value string, first node.Token, after time.Duration) node.R
 }
 
 // expectRank checks the status and the place in the queue.
-func (p *probe) expectRank(want node.Status, rank int, n node.Node, req node.Request) {
+func (p *probe) expectRank(want node.Status, rank int, n node.Node, req node.Request) node.Reply {
 	p.Helper()
 	reply := p.expect(want, n, req)
 	if reply.Rank != rank && !(p.h.Places && rank > 3 && reply.Rank > rank) {
 		p.Fatalf("%v by %q (%v): the rank is %d, want %d", req.Op, req.Value, want, reply.Rank, rank)
 	}
+	return reply
 }

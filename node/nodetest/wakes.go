@@ -17,11 +17,49 @@ var wakeClaims = []claim{
 		p.line(p.a, "one", "two", "three")
 		e.expect()
 		p.expect(node.Granted, p.b, p.release("holder", 0))
-		e.expect(turn("one"))
+		e.expect(p.turns("one", "two")...)
 		// The same twice changes nothing: it has been notified.
 		p.do(p.b, p.release("holder", 0))
 		e.expect()
 	}},
+	{"a wake carries the fence", func(p *probe) {
+		e := p.listen(p.a)
+		token := p.take("holder")
+		p.expectRank(node.Held, 1, p.a, p.wait("one", token, time.Millisecond))
+		p.expect(node.Granted, p.b, p.release("holder", token))
+		if heard := e.expect(turn("one")); heard[0].Fence != token {
+			p.Fatalf("the wake carries the fence %v, want %v", heard[0].Fence, token)
+		}
+	}},
+	{"who leaves the queue passes its turn on", func(p *probe) {
+		e := p.listen(p.a)
+		p.line(p.a, "one", "two")
+		p.expect(node.Granted, p.b, p.release("holder", 0))
+		e.expect(p.turns("one", "two")...)
+		p.expect(node.Absent, p.a, p.release("one", 0))
+		e.expect(turn("two"))
+	}},
+	{"nobody is woken while the name is held", func(p *probe) {
+		e := p.listen(p.a)
+		first := p.line(p.a, "one", "two")
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+		p.expectRank(node.Held, 0, p.b, p.release("passer-by", 0))
+		p.expect(node.Granted, p.a, p.extend("holder", 0))
+		e.expect()
+		// The head leaves. The next one is notified that it is the head, not that
+		// the name is free. It was second from the start, and knows that it is
+		// near.
+		p.expectRank(node.Held, 0, p.a, p.release("one", 0))
+		for _, w := range e.take() {
+			if w.Kind == node.WakeTurn {
+				p.Fatalf("%q was woken while the name is held", w.Value)
+			}
+		}
+	}},
+}
+
+// listWakeClaims are for nodes whose waiters have to renew their places.
+var listWakeClaims = []claim{
 	{"the second in the queue is notified that it is near", func(p *probe) {
 		e := p.listen(p.a)
 		first := p.line(p.a, "one", "two", "three", "four")
@@ -33,15 +71,6 @@ var wakeClaims = []claim{
 		e.expect(turn("two"))
 		p.expect(node.Absent, p.a, p.release("three", 0))
 		e.expect(near("four")) // the second one now
-	}},
-	{"a wake carries the fence", func(p *probe) {
-		e := p.listen(p.a)
-		token := p.take("holder")
-		p.expectRank(node.Held, 1, p.a, p.wait("one", token, time.Millisecond))
-		p.expect(node.Granted, p.b, p.release("holder", token))
-		if heard := e.expect(turn("one")); heard[0].Fence != token {
-			p.Fatalf("the wake carries the fence %v, want %v", heard[0].Fence, token)
-		}
 	}},
 	// Only the last waiter answers. Eight are called first, the head among them,
 	// then eight times as many.
@@ -88,31 +117,6 @@ var wakeClaims = []claim{
 			p.Fatalf("the node sent %v, want the turn of \"three\" first", woken)
 		}
 		p.expectRank(node.Granted, 0, p.a, p.wait("three", first, 3*time.Millisecond))
-	}},
-	{"who leaves the queue passes its turn on", func(p *probe) {
-		e := p.listen(p.a)
-		p.line(p.a, "one", "two")
-		p.expect(node.Granted, p.b, p.release("holder", 0))
-		e.expect(turn("one"))
-		p.expect(node.Absent, p.a, p.release("one", 0))
-		e.expect(turn("two"))
-	}},
-	{"nobody is woken while the name is held", func(p *probe) {
-		e := p.listen(p.a)
-		first := p.line(p.a, "one", "two")
-		p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
-		p.expectRank(node.Held, 0, p.b, p.release("passer-by", 0))
-		p.expect(node.Granted, p.a, p.extend("holder", 0))
-		e.expect()
-		// The head leaves. The next one is notified that it is the head, not that
-		// the name is free. It was second from the start, and knows that it is
-		// near.
-		p.expectRank(node.Held, 0, p.a, p.release("one", 0))
-		for _, w := range e.take() {
-			if w.Kind == node.WakeTurn {
-				p.Fatalf("%q was woken while the name is held", w.Value)
-			}
-		}
 	}},
 }
 
@@ -239,6 +243,15 @@ func (e *ear) expect(wants ...node.Wake) []node.Wake {
 
 func turn(value string) node.Wake {
 	return node.Wake{Kind: node.WakeTurn, Value: value}
+}
+
+// turns is what a name that is kept for one waiter notifies. If the second does not know
+// from its own place that it is near, it is notified, too.
+func (p *probe) turns(first, second string) []node.Wake {
+	if p.h.Places {
+		return []node.Wake{turn(first), near(second)}
+	}
+	return []node.Wake{turn(first)}
 }
 
 func called(values ...string) (all []node.Wake) {

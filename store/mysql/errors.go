@@ -11,22 +11,22 @@ import (
 
 // The numbers of errors.
 const (
-	recordChanged    = 1020 // under snapshot isolation
-	shutdown         = 1053
-	unknownColumn    = 1054
-	duplicate        = 1062
-	denied           = 1142
-	noTable          = 1146
-	commitFailed     = 1180
-	lockWait         = 1205
-	deadlock         = 1213
-	needsRight       = 1227
-	unknownStatement = 1243
-	readOnly         = 1290
-	interrupted      = 1317
-	connKilled       = 1927
-	timeUp           = 1969 // MariaDB
-	readTimeUp       = 3024 // MySQL
+	recordChanged = 1020 // under snapshot isolation
+	shutdown      = 1053
+	unknownColumn = 1054
+	duplicate     = 1062
+	denied        = 1142
+	noTable       = 1146
+	commitFailed  = 1180
+	lockWait      = 1205
+	deadlock      = 1213
+	needsRight    = 1227
+	noStatement   = 1243
+	readOnly      = 1290
+	interrupted   = 1317
+	connKilled    = 1927
+	timeUp        = 1969 // MariaDB
+	readTimeUp    = 3024 // MySQL
 )
 
 // number returns the number of a server's error; 0 if it is none.

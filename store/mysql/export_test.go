@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/redlatch/redlatch/node/casnode"
 )
@@ -34,3 +35,6 @@ var Explain = explain
 
 // Store returns what is under a node.
 func Store(n *Node) casnode.Store { return n.store }
+
+// Pool returns the connections of a node.
+func Pool(n *Node) *sql.DB { return n.store.db }

@@ -149,7 +149,9 @@ const mostPrepared = 32
 func (c *preparing) statement(ctx context.Context, text string, args []driver.NamedValue) driver.Stmt {
 	s, again := c.statements[text]
 	switch {
-	case s != nil || c.refused || len(args) == 0:
+	case c.refused || len(args) == 0:
+		return nil
+	case s != nil:
 	case again:
 		var err error
 		if s, err = c.PrepareContext(ctx, text); err != nil {
@@ -166,7 +168,7 @@ func (c *preparing) statement(ctx context.Context, text string, args []driver.Na
 // forgotten reports whether the server knows a statement no longer, and has not
 // executed it. Then it is sent as text.
 func (c *preparing) forgotten(s driver.Stmt, err error) bool {
-	if s != nil && number(err) != unknownStatement {
+	if s != nil && number(err) != noStatement {
 		return false
 	}
 	c.refused = c.refused || s != nil

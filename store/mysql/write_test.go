@@ -5,12 +5,16 @@ package mysql_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/store/mysql"
 )
 
@@ -84,11 +88,45 @@ func betweenOnce(n *mysql.Node, f func()) *mysql.Node {
 
 // TestWriteNeedsWhatWasRead changes the server, the marker or the session between
 // a read and its write. The write must not be executed, of a row that exists and
-// of one that does not.
-func TestWriteNeedsWhatWasRead(t *testing.T) { onBoth(t, writeNeeds) }
+// of one that does not, as text and by a statement that was prepared before.
+func TestWriteNeedsWhatWasRead(t *testing.T) {
+	onBoth(t, func(t *testing.T, p product) {
+		server := p.replicating(t, 1)
+		writeNeeds(t, p, server, func() (*mysql.Node, *sql.DB) { return over(t, server.DSN(), 1) })
+		writeNeeds(t, p, server, func() (*mysql.Node, *sql.DB) {
+			n := opened(t, server.DSN())
+			db := mysql.Pool(n)
+			db.SetMaxOpenConns(1)
+			warm(t, n)
+			var prepared string
+			must(t, db.QueryRow("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'").Scan(&prepared, &prepared))
+			if prepared == "0" {
+				t.Error("no statement was prepared")
+			}
+			return n, db
+		})
+	})
+}
 
-func writeNeeds(t *testing.T, p product) {
-	server := p.replicating(t, 1)
+// warm has each statement that reads or writes a row be executed three times. The
+// bytes of its names are no text.
+func warm(t testing.TB, n *mysql.Node) {
+	t.Helper()
+	s := mysql.Store(n)
+	must(t, s.(casnode.Preparer).Prepare(t.Context()))
+	for i := range 3 {
+		for _, version := range []string{"first", "second"} {
+			row := casnode.Row{Name: fmt.Sprint("warm\xff", i), Version: version, State: casnode.Unmarked()}
+			seen, err := s.Read(t.Context(), row.Name)
+			must(t, err)
+			if done, err := s.Swap(t.Context(), seen, row, nil); err != nil || !done {
+				t.Fatalf("a row is written: %v, %v", done, err)
+			}
+		}
+	}
+}
+
+func writeNeeds(t *testing.T, p product, server *servertest.OwnDatabase, open func() (*mysql.Node, *sql.DB)) {
 	marker := "UPDATE redlatch_lock SET version = 'another' WHERE name = ''"
 	for _, c := range []struct {
 		name, change, undo string
@@ -106,7 +144,7 @@ func writeNeeds(t *testing.T, p product) {
 		}
 		for _, exists := range []bool{false, true} {
 			exec(t, server.DSN(), "DROP TABLE IF EXISTS redlatch_lock")
-			n, db := over(t, server.DSN(), 1) // read and write have one session
+			n, db := open() // read and write have one session
 			if exists {
 				before := acquire("before")
 				before.Op = node.OpRelease
@@ -144,4 +182,28 @@ func writeNeeds(t *testing.T, p product) {
 			}
 		}
 	}
+}
+
+// TestWriteThatIsLateInItsStatementIsTriedAgain locks the marker for more than the
+// 5 ms that a statement may take until it compares the clock.
+func TestWriteThatIsLateInItsStatementIsTriedAgain(t *testing.T) { onBoth(t, lateWrite) }
+
+func lateWrite(t *testing.T, p product) {
+	stall.Retry(t, func(t testing.TB) {
+		n := opened(t, p.shared(t))
+		warm(t, n)
+		s := mysql.Store(n)
+		seen, err := s.Read(t.Context(), "warm\xff0")
+		must(t, err)
+		keeps := begin(t, operator(t, p.shared(t)), "SELECT 1 FROM redlatch_lock WHERE name = '' FOR UPDATE")
+		begun := time.Now()
+		time.AfterFunc(30*time.Millisecond, func() { keeps.Rollback() })
+		next := casnode.Row{Name: "warm\xff0", Version: "third", State: casnode.Unmarked()}
+		done, _, err := s.(casnode.Stamper).SwapStamped(t.Context(), seen, next, nil)
+		must(t, err)
+		if !done {
+			stall.In(t, casnode.Span/2, begun)
+			t.Error("a write that waited for the marker is not tried again")
+		}
+	})
 }

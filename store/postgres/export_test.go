@@ -31,10 +31,12 @@ func (s *paused) Read(ctx context.Context, name string) (casnode.Snapshot, error
 	return r, err
 }
 
-// SwapStamped is between what the node remembers and its write.
-func (s *paused) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, casnode.Snapshot, error) {
-	s.between()
-	return s.store.SwapStamped(ctx, seen, next, wakes)
+// Swap is between what the node remembers and its write.
+func (s *paused) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (bool, casnode.Snapshot, error) {
+	if w.Stamped {
+		s.between()
+	}
+	return s.store.Swap(ctx, seen, w)
 }
 
 // Remove reads rows of a node's table, calls between and removes them, as a sweep
@@ -68,6 +70,31 @@ func Execute(t testing.TB, n *Node, text string) [][][]byte {
 func Query(ctx context.Context, n *Node, text string) error {
 	_, err := n.store.query(ctx, text)
 	return err
+}
+
+// Message reads rows in one message, with texts around them, and returns what each
+// part of it found.
+func Message(ctx context.Context, n *Node, before, name, between, other string) (found []string, err error) {
+	read := n.store.texts[kind{read: true}]
+	results, err := n.store.run(ctx, call{statement: statement{text: before}}, call{read, []string{hexed(name)}},
+		call{statement: statement{text: between}}, call{read, []string{hexed(other)}})
+	for _, r := range results {
+		text := r.CommandTag.String()
+		if len(r.Rows) > 0 {
+			text = string(r.Rows[0][2])
+		}
+		found = append(found, text)
+	}
+	return found, err
+}
+
+// Mistake has the session of the node's only connection take its server for another.
+func Mistake(t testing.TB, n *Node) {
+	t.Helper()
+	conn, err := n.store.pool.Acquire(t.Context())
+	check.Must(t, err)
+	conn.Conn().PgConn().CustomData()[preparedHere] = &session{has: map[string]bool{}, system: "'1'"}
+	conn.Release()
 }
 
 // Prepared returns how many statements are prepared there.

@@ -86,5 +86,5 @@ func TestWritesWithoutARead(t *testing.T) {
 	server.Kill()
 	server.Restart()
 	exec(t, databaseAt(t, dsn), `CREATE EXTENSION pg_stat_statements`)
-	rowtest.Count(t, "pgx", dsn, `SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements`, func() node.Node { return openAt(t, dsn, "") })
+	rowtest.Count(t, "pgx", dsn, `SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements WHERE query NOT IN ('BEGIN', 'COMMIT')`, func() node.Node { return openAt(t, dsn, "") })
 }

@@ -18,14 +18,14 @@ const (
 )
 
 // listen opens a connection that listens, and sends a message to it.
-func (s *store) listen(ctx context.Context) (conn *pgx.Conn, echo string, err error) {
+func (s *store) listen(ctx context.Context, process string) (conn *pgx.Conn, echo string, err error) {
 	conn, err = pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
 	if err != nil {
 		return nil, "", err
 	}
 	echo = "echo " + rand.Text()
-	if _, err = query(ctx, conn.PgConn(), "LISTEN "+s.channel); err == nil {
-		_, err = s.query(ctx, "SELECT pg_notify('"+s.channel+"', '"+echo+"')")
+	if _, err = query(ctx, conn.PgConn(), `LISTEN "`+s.channelOf(process)+`"`); err == nil {
+		_, err = s.query(ctx, "SELECT pg_notify('"+s.channelOf(process)+"', '"+echo+"')")
 	}
 	if err != nil {
 		hangUp(ctx, conn)
@@ -46,17 +46,17 @@ func (s *store) hearsItself(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, echoLimit)
 	defer cancel()
 	came := false
-	_ = s.Hear(ctx, func() { came = true; cancel() }, func(string) {})
+	_ = s.Hear(ctx, rand.Text(), func() { came = true; cancel() }, func(string) {})
 	return came
 }
 
-// Hear hears the notifications of the table, over a connection of its own, until
+// Hear hears the notifications for a process, over a connection of its own, until
 // that breaks or goes silent. A pooler in transaction mode accepts a LISTEN and
 // delivers nothing, so a message to itself has to come back first.
-func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) error {
+func (s *store) Hear(ctx context.Context, process string, ready func(), heard func(string)) error {
 	limited, cancel := context.WithTimeout(ctx, echoLimit)
 	defer cancel()
-	conn, echo, err := s.listen(limited)
+	conn, echo, err := s.listen(limited, process)
 	if err != nil {
 		return err
 	}

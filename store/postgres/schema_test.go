@@ -39,7 +39,7 @@ func TestUsersWithSchemasOfTheirOwnShareATable(t *testing.T) {
 	if got, err := acquire("bob", "one_for_all"); err == nil || !strings.Contains(err.Error(), "grant the rights") {
 		t.Errorf("bob, without a right to alice's table: %v, %v", got, err)
 	}
-	exec(t, db, "GRANT SELECT, INSERT, UPDATE ON public.one_for_all TO bob")
+	exec(t, db, "GRANT SELECT, INSERT, UPDATE ON public.one_for_all, public.one_for_all_place TO bob")
 	for _, table := range []string{"one_for_all", "public.one_for_all"} {
 		if got, err := acquire("bob", table); err != nil || got != node.Held {
 			t.Errorf("bob, beside alice, in %s: %v, %v; want held", table, got, err)

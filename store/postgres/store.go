@@ -22,8 +22,10 @@ type store struct {
 	own     bool // close the pool
 	name    string
 	table   string // quoted
+	places  string // the table of places, quoted
 	channel string
 	texts   map[kind]statement
+	queue
 }
 
 const (
@@ -88,14 +90,19 @@ func execute(ctx context.Context, conn *pgconn.PgConn, text string) ([]*pgconn.R
 		return nil, fmt.Errorf("%w (%w)", errOpen, node.ErrUnsent)
 	}
 	results, err := conn.Exec(ctx, text).ReadAll()
-	if err == nil && conn.TxStatus() != idle {
+	switch status := conn.TxStatus(); {
+	case err == nil && status != idle:
 		err = errOpen
+	case err != nil && status == failed:
+		// What the message began is over. Without this the pool closes the connection.
+		_ = conn.Exec(ctx, "ROLLBACK").Close()
 	}
 	return results, err
 }
 
-// idle is the status of a session in which no transaction is open.
-const idle = 'I'
+// idle is the status of a session in which no transaction is open, and failed that of
+// one in which a transaction must be rolled back.
+const idle, failed = 'I', 'E'
 
 var errOpen = errors.New("a transaction is open in this session, so a lock would not be committed: do not begin one in a hook of the pool (AfterConnect, PrepareConn)")
 
@@ -115,19 +122,28 @@ var errReplica = errors.New("this server is a replica: give the address of the p
 // table. If the table is rewritten meanwhile (ALTER TABLE ... SET UNLOGGED, or TRUNCATE
 // and INSERT), it sees it empty. The second one does not wait.
 func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err error) {
-	look := call{s.texts[kind{read: true}], []string{hexed(name)}}
-	results, err := s.run(ctx, look)
-	var rows [][][]byte
-	if err == nil {
-		rows = results[0].Rows
+	read := s.readOf(casnode.Place{Name: name})
+	results, err := s.run(ctx, read)
+	if err != nil {
+		return r, explain(err)
 	}
-	if len(rows) == 1 && len(rows[0]) == 6 && rows[0][2] == nil && rows[0][4] == nil {
-		rows, err = s.query(ctx, look.plain())
+	return s.snapshot(ctx, read, name, results[0].Rows)
+}
+
+// readOf reads the row of a place, and its rank.
+func (s *store) readOf(p casnode.Place) call {
+	return call{s.texts[kind{read: true}], []string{hexed(p.Name), strconv.FormatInt(p.Ticket, 10), p.Waiter}}
+}
+
+// snapshot returns what a read has found.
+func (s *store) snapshot(ctx context.Context, read call, name string, rows [][][]byte) (r casnode.Snapshot, err error) {
+	if len(rows) == 1 && len(rows[0]) == 8 && rows[0][2] == nil && rows[0][4] == nil {
+		rows, err = s.query(ctx, read.plain())
 	}
 	switch {
 	case err != nil:
 		return r, explain(err)
-	case len(rows) != 1 || len(rows[0]) != 6:
+	case len(rows) != 1 || len(rows[0]) != 8:
 		return r, fmt.Errorf("the table %s has %d rows of one name: %w", s.table, len(rows), errShape)
 	}
 	row := rows[0]
@@ -140,7 +156,12 @@ func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err 
 	if r.Row, err = parseRow(name, row[2], row[3]); err != nil {
 		return r, err
 	}
-	r.Marker, err = parseRow(casnode.MarkerName, row[4], row[5])
+	if r.Marker, err = parseRow(casnode.MarkerName, row[4], row[5]); err != nil {
+		return r, err
+	}
+	if r.Places, err = parsePlaces(name, row[6]); err == nil {
+		r.Rank, err = strconv.Atoi(string(row[7]))
+	}
 	return r, err
 }
 
@@ -156,7 +177,7 @@ func parseTime(text []byte) (time.Time, error) {
 	return time.UnixMicro(us).UTC(), err
 }
 
-// Swap is one statement, which compares server, marker and row with what was read.
+// Swap is a transaction of one statement, which compares server, marker and row with what was read.
 //
 // It sees marker and row as they were when it began, and may have to wait for the
 // row's lock then. If the row was changed meanwhile, it has another version, and
@@ -175,36 +196,57 @@ func parseTime(text []byte) (time.Time, error) {
 //
 // A write that is stamped counts from when its statement began, which is before it
 // saw the marker. So the same holds for it.
-func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, error) {
-	return s.swap(ctx, seen, next, wakes, false)
-}
-
-// SwapStamped is Swap with one more comparison, and with a stamp in the row.
-func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, casnode.Snapshot, error) {
-	done, err := s.swap(ctx, seen, next, wakes, true)
-	if done || err != nil {
-		return done, casnode.Snapshot{}, err
+//
+// The places are read in the same message, in a statement after the transaction, so in
+// a snapshot from after the commit.
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
+	next := w.Row
+	k := kind{insert: seen.Row.Version == "", marker: next.Name == casnode.MarkerName, stamped: w.Stamped, wakes: len(w.Wakes) > 0, drop: w.Drop != nil}
+	var to, texts []string
+	for _, wake := range w.Wakes {
+		to, texts = append(to, s.channelOf(wake.Process)), append(texts, wake.Text)
 	}
-	present, err := s.Read(ctx, next.Name)
-	if err != nil {
-		err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
-	}
-	return false, present, err
-}
-
-func (s *store) swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string, stamped bool) (bool, error) {
-	k := kind{insert: seen.Row.Version == "", marker: next.Name == casnode.MarkerName, stamped: stamped, wakes: len(wakes) > 0}
-	results, err := s.run(ctx, call{s.texts[k], []string{seen.Server, seen.Marker.Version, strconv.FormatInt(seen.Now.UnixMicro(), 10),
+	values := []string{seen.Server, seen.Marker.Version, strconv.FormatInt(seen.Now.UnixMicro(), 10),
 		strconv.FormatInt(limit(ctx).Milliseconds(), 10), next.Version, hexed(next.State), hexed(next.Name),
-		seen.Row.Version, `{"` + strings.Join(wakes, `","`) + `"}`}})
-	if hasCode(err, "40001") || hasCode(err, "40P01") {
-		return false, nil // another transaction came between: read again
+		seen.Row.Version}
+	if k.wakes {
+		values = append(values, array(to), array(texts))
 	}
-	if err != nil {
-		return false, explain(err)
+	if k.drop {
+		values = append(values, strconv.FormatInt(w.Drop.Ticket, 10), w.Drop.Waiter)
 	}
-	return results[0].CommandTag.RowsAffected() > 0, nil
+	calls, at := []call{{s.texts[k], values}}, 0
+	if w.Look {
+		calls, at = append(transaction(calls[0]), call{s.look, []string{hexed(next.Name)}}), 1
+	}
+	results, err := s.run(ctx, calls...)
+	switch {
+	case hasCode(err, "40001") || hasCode(err, "40P01"):
+		err = nil // another transaction came between: read again
+	case err != nil && len(results) > at+1: // it is committed
+		err = errors.New(err.Error())
+	case err != nil:
+		return false, present, explain(err)
+	default:
+		done = results[at].CommandTag.RowsAffected() > 0
+	}
+	switch {
+	case done && w.Look:
+		present.Server = seen.Server
+		present.Places, err = parsePlaces(next.Name, results[at+2].Rows[0][0])
+	case !done && err == nil && w.Stamped:
+		if present, err = s.Read(ctx, next.Name); err != nil {
+			err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+		}
+	}
+	return done, present, err
 }
+
+// Stamps has a write obey Write.Stamped.
+func (s *store) Stamps() {}
+
+// array returns texts as the text of an array.
+func array(texts []string) string { return `{"` + strings.Join(texts, `","`) + `"}` }
 
 // limit is how long a write may wait for the lock of a row: not for longer than
 // its caller waits, or it would go on waiting on the server when the caller is

@@ -24,12 +24,15 @@ func quote(table string) (name, quoted string, err error) {
 	return name, quoted, err
 }
 
-// channelOf returns the name of the channel for notifications about a table. It is
-// shorter than the 63 bytes that are allowed.
+// channelOf returns what the names of the channels for notifications about a table
+// begin with. With the process they are shorter than the 63 bytes that are allowed.
 func channelOf(table string) string {
 	sum := sha256.Sum256([]byte(strings.ToLower(table)))
-	return "redlatch_" + hex.EncodeToString(sum[:16])
+	return "redlatch_" + hex.EncodeToString(sum[:8])
 }
+
+// channelOf returns the channel of a process.
+func (s *store) channelOf(process string) string { return s.channel + "_" + process }
 
 // Schema returns the statements that create a table, and the rights that a user
 // of locks needs.
@@ -39,11 +42,11 @@ func Schema(table string) (string, error) {
 		return "", err
 	}
 	schema, _, _ := strings.Cut(table, ".")
-	return create(table) + fmt.Sprintf(`;
+	return create(table) + ";\n" + createPlaces(placesOf(table)) + fmt.Sprintf(`;
 GRANT USAGE ON SCHEMA %s TO locks;
-GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO locks;
+GRANT SELECT, INSERT, UPDATE, DELETE ON %s, %s TO locks;
 GRANT EXECUTE ON FUNCTION pg_control_system() TO locks;
-`, schema, table), nil
+`, schema, table, placesOf(table)), nil
 }
 
 // create is the statement that creates the table. Rows are replaced all the
@@ -53,13 +56,33 @@ func create(table string) string {
 	name    bytea PRIMARY KEY,
 	version text NOT NULL,
 	state   bytea NOT NULL
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)`
+)` + storage
+}
+
+const storage = ` WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)`
+
+// createPlaces is the statement that creates the table of places.
+func createPlaces(table string) string {
+	return `CREATE TABLE IF NOT EXISTS ` + table + ` (
+	name    bytea NOT NULL,
+	ticket  bigint NOT NULL,
+	waiter  text COLLATE "C" NOT NULL,
+	process text NOT NULL,
+	lapses  bigint NOT NULL,
+	PRIMARY KEY (name, ticket, waiter)
+)` + storage
 }
 
 // needs are what locks depend on, in the words of check.
 var needs = []sqltable.Need{
 	{Part: "kind", Is: "table"}, {Part: "key", Is: "(name)"},
 	{Part: "column name", Is: "bytea"}, {Part: "column version", Is: "text"}, {Part: "column state", Is: "bytea"},
+}
+
+// placeNeeds are what places depend on. Without the key a write is refused.
+var placeNeeds = []sqltable.Need{
+	{Part: "kind", Is: "table"}, {Part: "column name", Is: "bytea"}, {Part: "column ticket", Is: "int8"},
+	{Part: "column waiter", Is: "text"}, {Part: "column process", Is: "text"}, {Part: "column lapses", Is: "int8"},
 }
 
 // errShape is the error for a table that create did not make.
@@ -73,6 +96,9 @@ func (s *store) Prepare(ctx context.Context) error {
 		return err
 	}
 	_, failed := s.query(ctx, create(s.table))
+	if failed == nil {
+		_, failed = s.query(ctx, createPlaces(s.places))
+	}
 	// Of two that create it at once one may be refused, with one of several
 	// errors. Then the table is there now.
 	if exists, err = s.check(ctx); exists || err != nil {
@@ -81,9 +107,16 @@ func (s *store) Prepare(ctx context.Context) error {
 	return fmt.Errorf("%w: the table %s is missing and cannot be created: create it by hand (redlatch schema postgres), or have all clients name a table in a schema that this user may write to (table=SCHEMA.NAME)", failed, s.table)
 }
 
-// check reports whether the table exists. If it does, and has another shape than
+// check reports whether the tables exist. If one does, and has another shape than
 // it needs, the error says what differs.
-func (s *store) check(ctx context.Context) (exists bool, err error) {
+func (s *store) check(ctx context.Context) (exist bool, err error) {
+	if exist, err = s.checkTable(ctx, s.table, needs); exist && err == nil {
+		exist, err = s.checkTable(ctx, s.places, placeNeeds)
+	}
+	return exist, err
+}
+
+func (s *store) checkTable(ctx context.Context, table string, needs []sqltable.Need) (exists bool, err error) {
 	rows, err := s.query(ctx, fmt.Sprintf(`SELECT 'kind', CASE WHEN relkind IN ('r', 'p') THEN 'table' WHEN relkind IN ('v', 'm') THEN 'view' ELSE relkind::text END
 			FROM pg_class WHERE oid = to_regclass('%[1]s')
 		UNION ALL SELECT 'key', '(name)' FROM pg_index i JOIN pg_attribute k ON k.attrelid = i.indrelid AND k.attnum = i.indkey[0]
@@ -91,7 +124,7 @@ func (s *store) check(ctx context.Context) (exists bool, err error) {
 			AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = 1 AND k.attname = 'name'
 		UNION ALL SELECT 'column ' || a.attname, t.typname FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 			WHERE a.attrelid = to_regclass('%[1]s') AND a.attnum > 0 AND NOT a.attisdropped
-		UNION ALL SELECT 'subscription', '' FROM pg_subscription_rel WHERE srrelid = to_regclass('%[1]s')`, s.table))
+		UNION ALL SELECT 'subscription', '' FROM pg_subscription_rel WHERE srrelid = to_regclass('%[1]s')`, table))
 	if err != nil || len(rows) == 0 {
 		return false, explain(err)
 	}
@@ -100,7 +133,7 @@ func (s *store) check(ctx context.Context) (exists bool, err error) {
 		has[string(row[0])] = string(row[1])
 	}
 	if _, follows := has["subscription"]; follows {
-		return true, fmt.Errorf("a subscription fills the table %s from another server: give the address of that one, or if this one has taken its place, drop the subscription", s.table)
+		return true, fmt.Errorf("a subscription fills the table %s from another server: give the address of that one, or if this one has taken its place, drop the subscription", table)
 	}
-	return true, sqltable.Check(s.table, "postgres", needs, has)
+	return true, sqltable.Check(table, "postgres", needs, has)
 }

@@ -24,7 +24,7 @@ func Count(t *testing.T, driver, dsn, statements string, open func() node.Node) 
 	}
 	// Few rounds: a write that comes late has the node read first for a while, and a
 	// busy machine has a quiet moment now and then.
-	const rounds, tries = 4, 100
+	const rounds, tries, most = 4, 100, 5 * 4
 	for range tries {
 		n := open()
 		want(t, n, request(node.OpAcquire, "before"), node.Granted)
@@ -38,9 +38,9 @@ func Count(t *testing.T, driver, dsn, statements string, open func() node.Node) 
 		got := executed() - before
 		n.Close()
 		t.Logf("%d requests took %d statements", 3*rounds, got)
-		if got <= 3*rounds+rounds { // some sweep, and one counts
+		if got <= most { // a release looks at the queue; some sweep, and one counts
 			return
 		}
 	}
-	t.Errorf("with each of %d nodes it took more statements than %d", tries, 3*rounds+rounds)
+	t.Errorf("with each of %d nodes it took more statements than %d", tries, most)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/redlatch/redlatch/node/casnode"
 )
 
-// clocklessHarness has stores in memory without a clock, with timers.
+// clocklessHarness has stores in memory without a clock, with timers and places.
 func clocklessHarness(damage clockless.Damage) Harness {
 	shelf := func() *clockless.Shelf {
 		s := clockless.New(nil)
@@ -18,52 +18,40 @@ func clocklessHarness(damage clockless.Damage) Harness {
 	return Harness{
 		Open: func(testing.TB) (a, b casnode.Store) {
 			on := shelf()
-			return clockless.Timed{Store: on.Open()}, clockless.Timed{Store: on.Open()}
+			return placed(on), placed(on)
 		},
 		Apart: func(testing.TB) (a, b casnode.Store) {
-			return clockless.Timed{Store: shelf().Open()}, clockless.Timed{Store: shelf().Open()}
+			return placed(shelf()), placed(shelf())
 		},
-		Sweeps: true, Hears: true, Observed: true, Timers: true,
+		Sweeps: true, Hears: true, Places: true, Observed: true, Timers: true,
 	}
+}
+
+func placed(on *clockless.Shelf) casnode.Store {
+	return clockless.Placed{Timed: clockless.Timed{Store: on.Open()}}
 }
 
 // TestConformanceOfAStoreWithoutAClock runs the suite in real time.
 func TestConformanceOfAStoreWithoutAClock(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for eight seconds")
+		t.Skip("it waits for fifteen seconds")
 	}
 	Run(t, clocklessHarness(clockless.None))
 }
 
-// TestConformanceOfPlacesWithoutAClock runs it on a store that keeps places.
-func TestConformanceOfPlacesWithoutAClock(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for fifteen seconds")
-	}
-	h := clocklessHarness(clockless.None)
-	h.Places = true
-	for _, open := range []*func(testing.TB) (a, b casnode.Store){&h.Open, &h.Apart} {
-		timed := *open
-		*open = func(t testing.TB) (casnode.Store, casnode.Store) {
-			a, b := timed(t)
-			return clockless.Placed{Timed: a.(clockless.Timed)}, clockless.Placed{Timed: b.(clockless.Timed)}
-		}
-	}
-	Run(t, h)
-}
-
 // TestConformanceOfAStoreWithoutTimers runs it on a clock that the test moves, by
-// which the nodes count.
+// which the nodes count. Its queues are in the rows.
 func TestConformanceOfAStoreWithoutTimers(t *testing.T) {
 	clock, advance := manualClock()
 	start := clock()
 	uptime := func() time.Duration { return clock().Sub(start) }
+	open := func(testing.TB) (a, b casnode.Store) {
+		on := clockless.New(uptime)
+		return on.Open(), on.Open()
+	}
 	Run(t, Harness{
-		Open: func(testing.TB) (a, b casnode.Store) {
-			on := clockless.New(uptime)
-			return on.Open(), on.Open()
-		},
-		Sweeps: true, Hears: true, Observed: true, Advance: advance, Options: &casnode.Options{Poll: true, Uptime: uptime},
+		Open: open, Node: awake(open, &casnode.Options{Uptime: uptime}),
+		Sweeps: true, Hears: true, Observed: true, Advance: advance,
 	})
 }
 

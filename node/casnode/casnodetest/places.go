@@ -1,6 +1,7 @@
 package casnodetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -45,6 +46,11 @@ var placeClaims = []claim{
 			p.Errorf("the places are %v and %v", one, other)
 		}
 		p.queue("job", one...)
+		if inOrder := slices.IsSortedFunc(one, func(p, q casnode.Place) int {
+			return cmp.Or(cmp.Compare(p.Ticket, q.Ticket), strings.Compare(p.Waiter, q.Waiter))
+		}); !inOrder && !p.h.Arrival {
+			p.Errorf("the places are %v, which is not the order of tickets and waiters", one)
+		}
 	}},
 	{name: "a place is stored as it was put, and is no row", check: func(p *probe) {
 		p.lives("one")
@@ -81,12 +87,11 @@ var placeClaims = []claim{
 	{name: "a write drops the place that goes with it, if it is done", check: func(p *probe) {
 		p.lives("one", "two")
 		own, next := p.place("job", "a", "one", 1), p.place("job", "b", "two", 2)
-		p.join(p.b, next)
 		for range 2 { // the first is an insert
 			for _, stamped := range p.stamped() {
-				own.Ticket, next.Ticket = own.Ticket+1, next.Ticket+2
 				_, err := p.placer(p.b).Drop(p.ctx, next)
 				p.done("Drop", err)
+				own.Ticket, next.Ticket = own.Ticket+2, next.Ticket+2
 				p.join(p.a, own)
 				old := p.read(p.a, own.Name)
 				p.put(own.Name, "one")
@@ -329,8 +334,8 @@ func (p *probe) stamped() []bool {
 
 // pass lets the store's time pass.
 func (p *probe) pass(d time.Duration) {
-	if p.advance != nil {
-		p.advance(d)
+	if p.h.Advance != nil {
+		p.h.Advance(d)
 		return
 	}
 	time.Sleep(d)

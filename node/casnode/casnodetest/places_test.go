@@ -133,6 +133,11 @@ func evicts(gone func(s *store, p casnode.Place, name, process string) bool) fun
 	}
 }
 
+// inArrival has places be in the order in which they were put.
+func inArrival(s *store) {
+	s.first = ordered(func(p, q casnode.Place) int { return 0 }, living)
+}
+
 // living says whether the process of a place lives.
 func living(s *store, p casnode.Place) bool { return s.lives(p.Process) }
 
@@ -208,6 +213,7 @@ var placeMutants = []mutant{
 			return ordered(func(p, q casnode.Place) int { return cmp.Compare(p.Ticket, q.Ticket) }, living)(s, name)
 		}
 	}, oneOrder},
+	{"places are in the order of arrival", inArrival, oneOrder},
 	{"a list of places has another order than their beginning", func(s *store) {
 		s.shown = ordered(func(p, q casnode.Place) int { return 0 }, living)
 	}, oneOrder},

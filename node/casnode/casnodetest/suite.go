@@ -49,6 +49,10 @@ type Harness struct {
 	// about it are then left out. A store that is one all the same fails.
 	Sweeps, Hears, Stamps, Places bool
 
+	// Arrival says that places are in the order in which they were put, whatever their
+	// tickets. Defaults to false: they are ordered by tickets.
+	Arrival bool
+
 	// Observed says that the store has no clock: its snapshots have no Now. Defaults
 	// to false. Timers says that it is a casnode.Timers, too; ShortestTimer is then
 	// how long its shortest timer runs, which defaults to no time.
@@ -101,9 +105,9 @@ func Run(t *testing.T, h Harness) {
 			run(t, c)
 		}
 		nodetest.Run(t, nodetest.Harness{
-			Open:    h.Node,
-			Guards:  true,
-			Places:  h.Places,
+			Open:   h.Node,
+			Guards: true,
+			Places: h.Places, Arrival: h.Arrival,
 			Wakes:   h.Hears && (h.Options == nil || !h.Options.Poll),
 			Advance: h.Advance, Observes: h.Observed, KeepsFences: h.Observed,
 		})
@@ -140,7 +144,7 @@ type claim struct {
 // run checks the claim on two stores, which it closes.
 func (c claim) run(t reporter, h Harness, a, b casnode.Store, patience time.Duration) {
 	p := newProbe(t, a, b, patience)
-	p.advance = h.Advance
+	p.h = h
 	if c.stores != unprepared {
 		p.prepare(a)
 		p.prepare(b)
@@ -220,7 +224,7 @@ type probe struct {
 	// patience is how long anything may take: far longer than a busy machine
 	// needs.
 	patience time.Duration
-	advance  func(d time.Duration) // nil to wait
+	h        Harness
 }
 
 func newProbe(t reporter, a, b casnode.Store, patience time.Duration) *probe {
@@ -271,6 +275,7 @@ func (p *probe) swap(s casnode.Store, seen casnode.Snapshot, r casnode.Row) bool
 
 func (p *probe) write(s casnode.Store, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot) {
 	p.Helper()
+	_, w.Look = s.(casnode.Placer)
 	done, present, err := s.Swap(p.ctx, seen, w)
 	if err != nil {
 		p.Fatalf("Swap of %q: %v", w.Row.Name, err)

@@ -341,8 +341,43 @@ func manualClock() (clock func() time.Time, advance func(d time.Duration)) {
 func TestConformance(t *testing.T) {
 	clock, advance := manualClock()
 	h := harness(clock, nil)
-	h.Advance, h.Options = advance, &casnode.Options{Poll: true}
+	h.Advance, h.Node = advance, awake(h.Open, nil)
 	Run(t, h)
+}
+
+// TestConformanceOfPlacesInTheOrderOfArrival has a store with an order of its own.
+func TestConformanceOfPlacesInTheOrderOfArrival(t *testing.T) {
+	clock, advance := manualClock()
+	h := harness(clock, inArrival)
+	h.Arrival, h.Advance, h.Node = true, advance, awake(h.Open, nil)
+	Run(t, h)
+}
+
+// awake returns what opens nodes that have begun to hear.
+func awake(open func(testing.TB) (a, b casnode.Store), opts *casnode.Options) func(testing.TB) (a, b node.Node) {
+	return func(t testing.TB) (node.Node, node.Node) {
+		a, b := open(t)
+		var all [2]node.Node
+		for i, s := range []casnode.Store{a, b} {
+			n := casnode.New(s, opts)
+			n.Listen(func(node.Wake) {})
+			do := func(op node.Op, value string) node.Reply {
+				req := node.Request{Op: op, Name: "awake", Value: value, TTL: time.Minute, Window: time.Minute, Retention: time.Minute, Wait: value == "waiter", Ticket: 1}
+				reply, err := n.Do(context.Background(), req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return reply
+			}
+			for do(node.OpAcquire, "holder"); !do(node.OpAcquire, "waiter").Wakes; {
+				runtime.Gosched()
+			}
+			do(node.OpRelease, "waiter")
+			do(node.OpRelease, "holder")
+			all[i] = n
+		}
+		return all[0], all[1]
+	}
 }
 
 // TestConformanceOfAPlainStore runs the claims that every store must meet.
@@ -357,14 +392,6 @@ func TestConformanceOfAPlainStore(t *testing.T) {
 		},
 		Advance: advance,
 	})
-}
-
-// TestConformanceOfNotifications runs the suite in real time.
-func TestConformanceOfNotifications(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for eight seconds")
-	}
-	Run(t, whole)
 }
 
 // TestHarnessSaysWhatTheStoreIs has harnesses that say too little.

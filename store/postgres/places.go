@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redlatch/redlatch/internal/sqltable"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// This file keeps places, in a table of its own: name, ticket and waiter are its key.
+// A process that lives has a row there, too, with the empty name, which says until when.
+// No write of a place waits for the disk: a place that is lost is put again.
+
+// queue are the statements about places.
+type queue struct{ look, put, drop, live statement }
+
+// quick has the statement's transaction not wait for the disk.
+const quick = `set_config('synchronous_commit', 'off', true) IS NOT NULL`
+
+// placesOf returns the name of the table of places, quoted.
+func placesOf(table string) string { return sqltable.Beside(table, "_place") }
+
+// lives is a condition: the process of the place p lives.
+func (s *store) lives() string {
+	return fmt.Sprintf("EXISTS (SELECT 1 FROM %s a WHERE a.name = '' AND a.ticket = 0 AND a.waiter = p.process AND a.lapses > %s)", s.places, now)
+}
+
+// first returns the first places of the name $1 as one text.
+func (s *store) first() string {
+	return fmt.Sprintf(`SELECT string_agg(f.ticket || ' ' || f.waiter || ' ' || f.process, ',' ORDER BY f.ticket, f.waiter) FROM (SELECT p.ticket, p.waiter, p.process
+		FROM %s p WHERE p.name = decode($1, 'hex') AND %s ORDER BY p.ticket, p.waiter LIMIT %d) f`, s.places, s.lives(), casnode.FirstPlaces)
+}
+
+func (s *store) statements() queue {
+	return queue{
+		look: named("(text)", s.first()),
+		put: named("(text, bigint, text, text)", fmt.Sprintf(`INSERT INTO %s (name, ticket, waiter, process, lapses)
+			SELECT decode($1, 'hex'), $2::bigint, $3, $4, 0 WHERE %s ON CONFLICT DO NOTHING`, s.places, quick)),
+		drop: named("(text, bigint, text)", fmt.Sprintf(`DELETE FROM %s WHERE name = decode($1, 'hex') AND ticket = $2::bigint AND waiter = $3 AND %s`, s.places, quick)),
+		live: named("(text)", fmt.Sprintf(`WITH old AS (SELECT lapses FROM %[1]s WHERE name = '' AND ticket = 0 AND waiter = $1), put AS (
+			INSERT INTO %[1]s (name, ticket, waiter, process, lapses) SELECT '', 0, $1, $1, %[2]s + %[3]d WHERE %[4]s
+			ON CONFLICT (name, ticket, waiter) DO UPDATE SET lapses = excluded.lapses) SELECT count(*) FROM old WHERE lapses > %[2]s`,
+			s.places, now, casnode.PlaceLease.Microseconds(), quick)),
+	}
+}
+
+// transaction is a call in a transaction of its own.
+func transaction(x call) []call {
+	return []call{{statement: statement{text: "BEGIN"}}, x, {statement: statement{text: "COMMIT"}}}
+}
+
+// change executes a statement about a place, and reads after its commit.
+func (s *store) change(ctx context.Context, x call, p casnode.Place) (r casnode.Snapshot, err error) {
+	read := s.readOf(p)
+	results, err := s.run(ctx, append(transaction(x), read)...)
+	if err != nil {
+		return r, explain(err)
+	}
+	return s.snapshot(ctx, read, p.Name, results[3].Rows)
+}
+
+// Put stores a place.
+func (s *store) Put(ctx context.Context, p casnode.Place, _ bool) (casnode.Snapshot, error) {
+	return s.change(ctx, call{s.put, []string{hexed(p.Name), strconv.FormatInt(p.Ticket, 10), p.Waiter, p.Process}}, p)
+}
+
+// Drop removes a place.
+func (s *store) Drop(ctx context.Context, p casnode.Place) (casnode.Snapshot, error) {
+	return s.change(ctx, call{s.drop, []string{hexed(p.Name), strconv.FormatInt(p.Ticket, 10), p.Waiter}}, p)
+}
+
+// Evict removes the places of a process, or of all that do not live.
+func (s *store) Evict(ctx context.Context, name, process string) error {
+	which := "NOT " + s.lives()
+	if process != "" {
+		which = fmt.Sprintf("p.name = %s AND p.process = %s", bytea(name), quoted(process))
+	}
+	_, err := s.query(ctx, fmt.Sprintf("DELETE FROM %s p WHERE %s AND %s", s.places, which, quick))
+	return explain(err)
+}
+
+// Live has a process live for a while.
+func (s *store) Live(ctx context.Context, process string) (bool, error) {
+	results, err := s.run(ctx, call{s.live, []string{process}})
+	if err != nil {
+		return false, explain(err)
+	}
+	return string(results[0].Rows[0][0]) == "1", nil
+}
+
+// Places returns the places of a name, or of all.
+func (s *store) Places(ctx context.Context, name string) (all []casnode.Place, err error) {
+	which := "p.name <> ''"
+	if name != "" {
+		which = "p.name = " + bytea(name)
+	}
+	rows, err := s.query(ctx, fmt.Sprintf(`SELECT encode(p.name, 'hex'), p.ticket, p.waiter, p.process FROM %s p WHERE %s AND %s ORDER BY p.name, p.ticket, p.waiter`,
+		s.places, which, s.lives()))
+	if err != nil {
+		return nil, explain(err)
+	}
+	for _, row := range rows {
+		r, err := parseRow("", nil, row[0])
+		if err != nil {
+			return nil, err
+		}
+		p, err := parsePlaces(string(r.State), []byte(fmt.Sprintf("%s %s %s", row[1], row[2], row[3])))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p...)
+	}
+	return all, nil
+}
+
+// parsePlaces reads the text of first.
+func parsePlaces(name string, text []byte) (all []casnode.Place, err error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	for one := range strings.SplitSeq(string(text), ",") {
+		parts := strings.Split(one, " ")
+		if len(parts) != 3 {
+			return nil, fmt.Errorf("a place is damaged: %w", errShape)
+		}
+		p := casnode.Place{Name: name, Waiter: parts[1], Process: parts[2]}
+		if p.Ticket, err = strconv.ParseInt(parts[0], 10, 64); err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
