@@ -2,7 +2,6 @@ package casnodetest
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -132,26 +131,6 @@ var placeClaims = []claim{
 		if seen := p.rejoin(p.a, first, true); len(seen.Places) != 2 || !slices.Contains(seen.Places, first) {
 			p.Errorf("a place that was evicted is put again, and the places are %v", seen.Places)
 		}
-	}},
-	{name: "calls about places end with their context, and with the store", check: func(p *probe) {
-		p.lives("one")
-		ended, cancel := context.WithCancel(p.ctx)
-		cancel()
-		calls := func(ctx context.Context) {
-			s, here := p.placer(p.a), p.place("job", "late", "one", 1)
-			_, err1 := s.Put(ctx, here, false)
-			_, err2 := s.Drop(ctx, here)
-			_, err3 := s.Places(ctx, here.Name)
-			_, err4 := s.Live(ctx, here.Process)
-			for i, err := range []error{err1, err2, err3, err4, s.Evict(ctx, here.Name, here.Process)} {
-				if err == nil {
-					p.Errorf("%s returned no error", []string{"Put", "Drop", "Places", "Live", "Evict"}[i])
-				}
-			}
-		}
-		calls(ended)
-		p.a.Close()
-		calls(p.ctx)
 	}},
 	{name: "the places of a process end with it", slow: true, check: func(p *probe) {
 		const step = casnode.PlaceLease / 4
