@@ -180,12 +180,12 @@ func crossings(p *probe) {
 	stamped := p.stamped()
 	began, took := time.Now(), time.Millisecond
 	swaps := 0
-	for i := 0; i < 400 && (i < 20 || time.Since(began) < p.patience/10); i++ {
+	for i := 0; i < 400 && (i < 80 || time.Since(began) < p.patience/10); i++ {
 		comes, r := i%2 == 0, row(here.Name, "state")
 		var met casnode.Snapshot
 		var err error
 		var both sync.WaitGroup
-		pause := time.Duration(rand.Int64N(int64(took) + 1))
+		pause := time.Duration(rand.Int64N(int64(took)+1)) * time.Duration(i/8%2) // or both begin at once
 		before := time.Now()
 		both.Go(func() {
 			if i%4 < 2 {
