@@ -221,7 +221,7 @@ func crossings(p *probe) {
 		if i%4 >= 2 {
 			time.Sleep(pause)
 		}
-		done, present, failed := p.a.Swap(p.ctx, seen, casnode.Write{Row: r, Stamped: stamped[i/4%len(stamped)]})
+		done, present, failed := p.a.Swap(p.ctx, seen, casnode.Write{Row: r, Stamped: stamped[i/4%len(stamped)], Look: true})
 		both.Wait()
 		p.done("Put or Drop", err)
 		p.done("Swap", failed)
