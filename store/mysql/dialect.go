@@ -107,7 +107,7 @@ type texts struct{ read, update, insert, mark, first, rows, remove, undo, stampe
 // read. It locks the row itself for writing at once, so two of them cannot deadlock.
 // See write for a row that is missing.
 //
-// Every check is in every statement. Prepared, all of fitness takes a sixth of it. To
+// Every check is in every statement. Prepared, all of fitness takes a fifth of it. To
 // judge a connection once would save no more than that, and miss what changes later:
 // a proxy hands over another session, an operator makes the server a replica.
 func (d *dialect) statements(table, fitness string) texts {
