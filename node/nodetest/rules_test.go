@@ -15,6 +15,7 @@ const (
 	ops, entry, queue, records = "internal/nodestate/ops.go", "internal/nodestate/entry.go", "internal/nodestate/queue.go", "internal/nodestate/records.go"
 	share, holders, token      = "node/share.go", "node/holders.go", "node/token.go"
 	server                     = "internal/nodestate/server.go"
+	beside, placed             = "internal/nodestate/places.go", "node/casnode/places.go"
 )
 
 // A rule of a node, switched off by an edit. The claims that must find it are
@@ -149,6 +150,21 @@ var rules = []rule{
 	{"a writer that keeps what it yields raises no floor", "a yield that a writer keeps binds readers", ops, "		e.raise(req, req.Mode != node.Shared, s.now)\n", "		e.raise(req, req.Mode != node.Shared && !OFF, s.now)\n"},
 }
 
+// placeRules are those of nodes that keep each place by itself.
+var placeRules = []rule{
+	{"a turn is never over", "a node that does not take its turn is skipped after it, and has no places; whoever asks when a turn is over wakes the next node",
+		beside, "	if at < 0 || q.Head == s.asker ||", "	if OFF || at < 0 || q.Head == s.asker ||"},
+	{"who is silent is skipped alone", "a node that does not take its turn is skipped after it, and has no places", beside, "|| w.Process == gone.Process)", "|| w.Process == gone.Process && !OFF)"},
+	{"who is skipped keeps the other places", "a node that does not take its turn is skipped after it, and has no places", placed, "			_ = n.queue.store.Evict(ctx, req.Name, gone.Process)", "			if !OFF { _ = n.queue.store.Evict(ctx, req.Name, gone.Process) }"},
+	{"a turn goes on while the name is held", "a turn is counted from when the name is free", entry, "			q.unkeep()\n", "			if !OFF { q.unkeep() }\n"},
+	{"the first has a turn though the name is held", "a place needs no renewal", ops, "		e.Queue.beside.late = late\n", "OLD		if OFF { e.Queue.keep(nil, s) }\n"},
+	{"the second is not told that it is near", "the second in the queue is near with each release", beside, "	if len(q.Waiters) > 1 {\n", "	if len(q.Waiters) > 1 && !OFF {\n"},
+	{"whoever finds a turn over keeps the name for nobody", "whoever asks when a turn is over wakes the next node", beside, "	if kept || first == s.asker ||", "	if kept || first == s.asker || OFF && q.beside.evicts != nil ||"},
+	{"a reader lets nobody in", "readers let in each other", beside, "	if kept || first == s.asker ||", "	if kept || first == s.asker || OFF && len(holders) > 0 ||"},
+	{"who leaves tells those behind it nothing", "a reader is notified when the writer before it leaves", ops, "!waits || e.held() &&", "!waits || !OFF && e.held() &&"},
+	{"a late request keeps its place", "a late request joins no queue", placed, "	case d.entry.Queue.Late() && n.queue.has(w):", "	case d.entry.Queue.Late() && n.queue.has(w) && !OFF:"},
+}
+
 // asked are rules switched off by what happens to a request when it comes in.
 var asked = []struct{ name, claims, code string }{
 	{"a lock never expires", "a lock expires by itself", "req.TTL *= 1000"},
@@ -212,14 +228,20 @@ func allRules() []rule {
 }
 
 // TestMutantsOfTheRulesAreFoundOut switches each rule off in store/memory, and has
-// the suite find it.
+// the suite find it. Those about places it switches off in stores of rows in memory.
 func TestMutantsOfTheRulesAreFoundOut(t *testing.T) {
+	find(t, allRules(), "./store/memory", "TestConformance/")
+	find(t, placeRules, "./node/casnode/casnodetest", "TestConformance/node/")
+}
+
+// find has the suite find the rules that are switched off in the tests of a package.
+func find(t *testing.T, rules []rule, folder, prefix string) {
 	var edits []mutants.Edit
-	for _, r := range allRules() {
+	for _, r := range rules {
 		edits = append(edits, mutants.Edit{Name: r.name, File: r.file, Old: r.old, New: strings.ReplaceAll(r.wrong, "OLD", r.old)})
 	}
-	binaries := mutants.Build(t, edits, "./store/memory", "test -c -vet=off")
-	for _, r := range allRules() {
+	binaries := mutants.Build(t, edits, folder, "test -c -vet=off")
+	for _, r := range rules {
 		if binaries == nil || !strings.Contains(r.name, os.Getenv("REDLATCH_MUTANT")) {
 			continue
 		}
@@ -228,7 +250,7 @@ func TestMutantsOfTheRulesAreFoundOut(t *testing.T) {
 			run.Env = append(os.Environ(), mutants.Env+"="+r.name)
 			out, err := run.CombinedOutput()
 			for claim := range strings.SplitSeq(r.claims, "; ") {
-				if err == nil || !strings.Contains(string(out), "--- FAIL: TestConformance/"+strings.ReplaceAll(claim, " ", "_")+" ") {
+				if err == nil || !strings.Contains(string(out), "--- FAIL: "+prefix+strings.ReplaceAll(claim, " ", "_")+" ") {
 					t.Errorf("%q does not find it: %v\n%s", claim, err, out)
 				}
 			}

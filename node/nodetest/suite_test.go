@@ -25,7 +25,7 @@ func TestAHealthyNodeFailsNoClaim(t *testing.T) {
 
 func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 	told := map[string]bool{}
-	for _, r := range allRules() {
+	for _, r := range append(allRules(), placeRules...) {
 		for claim := range strings.SplitSeq(r.claims, "; ") {
 			told[claim] = true
 		}
@@ -44,11 +44,13 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 	if t.Failed() {
 		return
 	}
+	all := slices.Concat(placeClaims, placeWakeClaims)
 	for _, kind := range kinds {
-		for _, c := range claims(harness(kind, mutant{})) {
-			if !told[c.name] {
-				t.Errorf("no breakage is told by %q", c.name)
-			}
+		all = append(all, claims(harness(kind, mutant{}))...)
+	}
+	for _, c := range all {
+		if !told[c.name] {
+			t.Errorf("no breakage is told by %q", c.name)
 		}
 	}
 }

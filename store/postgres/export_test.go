@@ -72,6 +72,31 @@ func Query(ctx context.Context, n *Node, text string) error {
 	return err
 }
 
+// Message reads rows in one message, with texts around them, and returns what each
+// part of it found.
+func Message(ctx context.Context, n *Node, before, name, between, other string) (found []string, err error) {
+	read := n.store.texts[kind{read: true}]
+	results, err := n.store.run(ctx, call{statement: statement{text: before}}, call{read, []string{hexed(name)}},
+		call{statement: statement{text: between}}, call{read, []string{hexed(other)}})
+	for _, r := range results {
+		text := r.CommandTag.String()
+		if len(r.Rows) > 0 {
+			text = string(r.Rows[0][2])
+		}
+		found = append(found, text)
+	}
+	return found, err
+}
+
+// Mistake has the session of the node's only connection take its server for another.
+func Mistake(t testing.TB, n *Node) {
+	t.Helper()
+	conn, err := n.store.pool.Acquire(t.Context())
+	check.Must(t, err)
+	conn.Conn().PgConn().CustomData()[preparedHere] = &session{has: map[string]bool{}, system: "'1'"}
+	conn.Release()
+}
+
 // Prepared returns how many statements are prepared there.
 func Prepared(t testing.TB, n *Node) int {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -18,7 +19,8 @@ import (
 // prepared is made of the text: no other statement has it.
 type statement struct{ name, types, text string }
 
-// call is a statement with the values of its parameters.
+// call is a statement with the values of its parameters. One without a name is sent as
+// it is.
 type call struct {
 	statement
 	values []string
@@ -38,14 +40,21 @@ func kinds() []kind {
 
 // statement returns a statement. The parameters of those that write are the server,
 // the version of the marker, the time, the limit for locks, the new version, state
-// and name, the former version, the channels and texts of the wakes, and the ticket and
-// waiter of a place that is dropped. State and name are hexadecimal.
+// and name, and the former version; with wakes their channels and texts; and with a
+// place that is dropped its ticket and waiter. State and name are hexadecimal.
 func (s *store) statement(k kind) statement {
 	types, text := "(text, bigint, text)", `SELECT `+now+`, `+server+`, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex'),
 			(`+s.first()+`), (SELECT 1 + count(*) FROM `+s.places+` WHERE name = decode($1, 'hex') AND (ticket, waiter) < ($2::bigint, $3))
 		FROM (SELECT 1) one LEFT JOIN `+s.table+` l ON l.name = decode($1, 'hex') LEFT JOIN `+s.table+` m ON m.name = ''`
 	if !k.read {
-		types, text = "(text, text, bigint, text, text, text, text, text, text[], text[], bigint, text)", s.write(k)
+		types, text = "(text, text, bigint, text, text, text, text, text", s.write(k)
+		if k.wakes {
+			types += ", text[], text[]"
+		}
+		if k.drop {
+			types += ", bigint, text"
+		}
+		types += ")"
 	}
 	return named(types, text)
 }
@@ -83,7 +92,11 @@ func (s *store) write(k kind) string {
 		sent = "pg_notify(c, w) FROM put, unnest($9::text[], $10::text[]) AS x (c, w)"
 	}
 	if k.drop {
-		drop = fmt.Sprintf(", gone AS (DELETE FROM %s p USING put WHERE p.name = decode($7, 'hex') AND p.ticket = $11::bigint AND p.waiter = $12)", s.places)
+		ticket := 9
+		if k.wakes {
+			ticket = 11
+		}
+		drop = fmt.Sprintf(", gone AS (DELETE FROM %s p USING put WHERE p.name = decode($7, 'hex') AND p.ticket = $%d::bigint AND p.waiter = $%d)", s.places, ticket, ticket+1)
 	}
 	return fmt.Sprintf("WITH put AS (%s RETURNING 1)%s SELECT %s", put, drop, sent)
 }
@@ -117,7 +130,7 @@ func mayPrepare(ctx context.Context, conn *pgx.Conn) error {
 
 // prepare prepares a statement on a session, if it is not.
 func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) error {
-	if h.has[st.name] {
+	if st.name == "" || h.has[st.name] {
 		return nil
 	}
 	if h.system == "" {
@@ -162,15 +175,15 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 	var results []*pgconn.Result
 	if here != nil {
 		results, err = execute(ctx, c, message(calls, call.execute))
-		began := 0 // how many of the results are of a BEGIN
-		if calls[0].name == "" {
-			began = 1
-		}
-		if !hasCode(err, "26000") || len(results) > began {
+		if !hasCode(err, "26000") {
 			return results, err
 		}
-		// It is gone, and nothing was executed: somebody else uses this session.
+		// It is gone: somebody else uses this session.
 		delete(c.CustomData(), preparedHere)
+		if slices.ContainsFunc(results, func(r *pgconn.Result) bool { return r.CommandTag.String() == "COMMIT" }) {
+			return results, err
+		}
+		// What was executed before it was rolled back.
 	}
 	return execute(ctx, c, message(calls, call.plain))
 }
@@ -210,8 +223,8 @@ func (x call) execute() string {
 // plain returns the text with the values in the place of its parameters.
 func (x call) plain() string {
 	var places []string
-	for i, v := range x.values {
-		places = append(places, fmt.Sprintf("$%d", i+1), quoted(v))
+	for i := len(x.values) - 1; i >= 0; i-- { // $10 before $1
+		places = append(places, fmt.Sprintf("$%d", i+1), quoted(x.values[i]))
 	}
 	return strings.NewReplacer(places...).Replace(x.text)
 }

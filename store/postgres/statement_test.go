@@ -58,6 +58,40 @@ func TestSessionThatForgetsItsStatementsGoesOn(t *testing.T) {
 	}
 }
 
+// TestSessionOfAnotherServerIsNotPrepared has a pooler change the server between two
+// messages.
+func TestSessionOfAnotherServerIsNotPrepared(t *testing.T) {
+	n := openAt(t, servertest.PostgreSQL(t)+"&pool_max_conns=1", "mistaken")
+	mustBe(t, n, node.Request{Op: node.OpInspect, Name: "job"}, node.Absent)
+	postgres.Execute(t, n, "DEALLOCATE ALL")
+	postgres.Mistake(t, n)
+	useAll(t, n, "job")
+	if count := postgres.Prepared(t, n); count != 0 {
+		t.Errorf("%d statements are prepared", count)
+	}
+}
+
+// TestStatementsShareAMessage executes several in one message, prepared and not. After
+// an error in it the session can be used again.
+func TestStatementsShareAMessage(t *testing.T) {
+	n := openAt(t, servertest.PostgreSQL(t)+"&pool_max_conns=1", "shared_message")
+	useAll(t, n, "a")
+	pid := string(postgres.Execute(t, n, "SELECT pg_backend_pid()")[0][0])
+	for _, where := range []string{"prepared", "forgotten"} {
+		found, err := postgres.Message(t.Context(), n, "BEGIN", "a", "COMMIT", "none")
+		if err != nil || len(found) != 4 || found[0] != "BEGIN" || len(found[1]) != 26 || found[2] != "COMMIT" || found[3] != "" {
+			t.Errorf("%s: %q, %v", where, found, err)
+		}
+		if found, err := postgres.Message(t.Context(), n, "BEGIN", "a", "SELECT 1/0", "a"); err == nil || len(found) != 2 {
+			t.Errorf("%s, with an error: %q, %v", where, found, err)
+		}
+		if now := string(postgres.Execute(t, n, "SELECT pg_backend_pid()")[0][0]); now != pid {
+			t.Errorf("%s: after an error the connection was closed", where)
+		}
+		postgres.Execute(t, n, "DISCARD ALL")
+	}
+}
+
 // TestTableThatIsRewrittenIsNotTakenForEmpty rewrites the table while a holder's
 // extension waits for it. The node of the extension has not written the row, so it
 // reads first.

@@ -94,13 +94,14 @@ func execute(ctx context.Context, conn *pgconn.PgConn, text string) ([]*pgconn.R
 	case err == nil && status != idle:
 		err = errOpen
 	case err != nil && status == failed:
-		_ = conn.Exec(ctx, "ROLLBACK").Close() // else the pool closes the connection
+		// What the message began is over. Without this the pool closes the connection.
+		_ = conn.Exec(ctx, "ROLLBACK").Close()
 	}
 	return results, err
 }
 
-// idle is the status of a session in which no transaction is open, and failed of one
-// in which a statement of a transaction was refused.
+// idle is the status of a session in which no transaction is open, and failed that of
+// one in which a transaction must be rolled back.
 const idle, failed = 'I', 'E'
 
 var errOpen = errors.New("a transaction is open in this session, so a lock would not be committed: do not begin one in a hook of the pool (AfterConnect, PrepareConn)")
@@ -207,9 +208,12 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	}
 	values := []string{seen.Server, seen.Marker.Version, strconv.FormatInt(seen.Now.UnixMicro(), 10),
 		strconv.FormatInt(limit(ctx).Milliseconds(), 10), next.Version, hexed(next.State), hexed(next.Name),
-		seen.Row.Version, array(to), array(texts), "0", ""}
+		seen.Row.Version}
+	if k.wakes {
+		values = append(values, array(to), array(texts))
+	}
 	if k.drop {
-		values[10], values[11] = strconv.FormatInt(w.Drop.Ticket, 10), w.Drop.Waiter
+		values = append(values, strconv.FormatInt(w.Drop.Ticket, 10), w.Drop.Waiter)
 	}
 	calls, at := []call{{s.texts[k], values}}, 0
 	if w.Look {
