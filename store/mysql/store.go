@@ -257,9 +257,9 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		present, _, err = s.read(ctx, c, casnode.Place{Name: next.Name})
 		switch {
 		case done && err != nil: // it is committed
-			return false, present, errors.New(err.Error())
+			return false, casnode.Snapshot{}, errors.New(err.Error())
 		case err != nil:
-			return false, present, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+			return false, casnode.Snapshot{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 		case done || !w.Stamped || present.Row.Version != seen.Row.Version || present.Marker.Version != seen.Marker.Version ||
 			present.Now.Before(seen.Now) || present.Now.After(end):
 			return done, present, nil
