@@ -49,7 +49,8 @@ const present = server + `
 	local living = function(from, to)
 		local all = {}
 		for _, place in ipairs(redis.call('ZRANGEBYLEX', KEYS[4], from, to)) do
-			if redis.call('EXISTS', KEYS[5] .. string.match(place, '%w+$')) == 1 then all[#all + 1] = place end
+			local lives = redis.call('EXISTS', KEYS[5] .. string.match(place, '%w+$')) == 1
+			if lives then all[#all + 1] = place else redis.call('ZREM', KEYS[4], place) end
 		end
 		return all
 	end
@@ -156,15 +157,10 @@ func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnod
 	for _, r := range rows {
 		args = append(args, r.Name, r.Version)
 	}
-	return answered(removeScript.Run(ctx, s.client, keys, args...).Err())
-}
-
-// answered drops the error of an answer that is empty.
-func answered(err error) error {
-	if err == redis.Nil {
-		return nil
+	if err := removeScript.Run(ctx, s.client, keys, args...).Err(); err != redis.Nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // Hear makes the store a Hearer. It probes a silent connection, because a firewall
@@ -231,7 +227,10 @@ func (s *store) Drop(ctx context.Context, p casnode.Place) (casnode.Snapshot, er
 // Live sets a key that ends by itself.
 func (s *store) Live(ctx context.Context, process string) (bool, error) {
 	err := s.client.SetArgs(ctx, keys[4]+process, 1, redis.SetArgs{TTL: casnode.PlaceLease, Get: true}).Err()
-	return err == nil, answered(err)
+	if err == redis.Nil {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 var placesScript = redis.NewScript(present + `return living(unpack(ARGV))`)
@@ -242,17 +241,14 @@ func (s *store) Places(ctx context.Context, name string) ([]casnode.Place, error
 	return placesOf(members), err
 }
 
-var evictScript = redis.NewScript(`
-	for _, place in ipairs(redis.call('ZRANGEBYLEX', KEYS[4], ARGV[1], ARGV[2])) do
-		local process = string.match(place, '%w+$')
-		if process == ARGV[3] or ARGV[3] == '' and redis.call('EXISTS', KEYS[5] .. process) == 0 then
-			redis.call('ZREM', KEYS[4], place)
-		end
-	end`)
-
 func (s *store) Evict(ctx context.Context, name, process string) error {
-	from, to := queue(name)
-	return answered(evictScript.Run(ctx, s.client, keys, from, to, process).Err())
+	all, err := s.Places(ctx, name)
+	for _, p := range all {
+		if p.Process == process && err == nil {
+			err = s.client.ZRem(ctx, keys[3], member(p)).Err()
+		}
+	}
+	return err
 }
 
 func (s *store) String() string { return "rows:" + s.address }

@@ -152,7 +152,7 @@ func (n *Node) heard(text string) {
 		_, ok = n.ears.waiters[w]
 		n.ears.mu.Unlock()
 	case n.queue.has(w):
-		if p := n.queue.find(w); p != nil && row.Version != "" {
+		if p, _ := n.queue.find(w); row.Version != "" {
 			n.memory.turn(row, p.Place)
 		}
 	default:

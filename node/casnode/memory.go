@@ -225,26 +225,27 @@ func (n *Node) decideAhead(s Snapshot, req node.Request) (d decision, ok bool) {
 		d, err := n.decide(s, req)
 		return d, err == nil && d.row != nil && len(d.timers) == 0
 	}
-	later := s
-	later.Now = s.Now.Add(Span)
+	marker, lost := s.marker()
+	e, err := s.stored()
+	if err != nil || lost != nil || s.KeepsFences || crowded(&e, req) != nil {
+		return d, false
+	}
 	// The row may have been written up to a span later than the memory has it. So
 	// nothing in it may have expired even at the end.
-	e, err := s.Row.entry()
-	before := e.AppendTo(nil)
-	if e.Settle(later.Now); err != nil || !bytes.Equal(before, e.AppendTo(nil)) {
+	later, before := s, e.AppendTo(nil)
+	later.Now = s.Now.Add(Span)
+	if e.Settle(later.Now); !bytes.Equal(before, e.AppendTo(nil)) {
 		return d, false
 	}
-	first, err := n.decide(s, req)
-	if err != nil || first.row == nil {
+	server, last := nodestate.Server{ID: s.Server, Marker: marker, Silent: n.ears.store == nil}, e.Clone()
+	d = n.apply(&s, &server, &e, req)
+	n.apply(&later, &server, &last, req)
+	d.row = &Row{Name: req.Name, State: e.AppendTo(nil)}
+	if bytes.Equal(before, d.row.State) || bytes.Equal(before, last.AppendTo(nil)) {
 		return d, false
 	}
-	last, err := n.decide(later, req)
-	if err != nil || last.row == nil {
-		return d, false
-	}
-	e, err = nodestate.DecodeEntry(last.row.State)
-	e.Move(-Span)
-	return first, err == nil && bytes.Equal(first.row.State, e.AppendTo(nil))
+	last.Move(-Span)
+	return d, bytes.Equal(d.row.State, last.AppendTo(nil))
 }
 
 // stampSize is how many bytes a stamp has. The first is 0, which no state begins

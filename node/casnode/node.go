@@ -266,9 +266,9 @@ func (n *Node) see(ctx context.Context, name string, req node.Request) (Snapshot
 	switch {
 	case n.queue.joins(req) && (n.queue.has(w) || n.memory.crowded(name)):
 		return n.put(ctx, req)
-	case req.Op == node.OpRelease && n.queue.store != nil && n.queue.has(w):
-		s, err := n.leave(ctx, n.queue.find(w).Place)
-		return s, err
+	case req.Op == node.OpRelease && n.queue.has(w):
+		p, _ := n.queue.find(w)
+		return n.leave(ctx, p.Place)
 	}
 	return n.read(ctx, name)
 }
@@ -323,25 +323,11 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 	if err := crowded(&entry, req); err != nil {
 		return d, err
 	}
-	if n.queue.store != nil {
-		n.beside(&s, &entry, req)
-		d.entry = &entry
-		if req.Op == node.OpRelease && req.NoRepair == 0 && entry.Holders.Of(req.Value, req.Share) < 0 && n.queue.sure(req) {
-			req.Token = 0 // nothing of it can come later: there is no fence to raise
-		}
-	} else if s.by != nil && req.Ticket != 0 {
-		req.Ticket = entry.Queue.Place(req)
-	}
-	before, queue, waited := s.same(&entry), entry.Queue, entry.Waits(req.Value)
-	d.reply, d.wakes = server.ApplyTo(&entry, s.Now, req)
-	s.hideStamps(&d.reply)
-	if n.queue.store != nil {
-		n.placed(&d, req)
-	}
+	before, waited := s.same(&entry), entry.Waits(req.Value) || n.queue.has(waiter{req.Name, req.Value})
+	d = n.apply(&s, &server, &entry, req)
 	if lost != nil && d.reply.Status == node.Granted {
 		replace(&entry, &server, req, s.Now)
 	}
-	entry.Queue.Coarsen(&queue)
 	changed := req.Op != node.OpInspect && !bytes.Equal(before, s.same(&entry))
 	if s.by != nil {
 		entry.Limit(mostRecords, mostEnded, req.Occurrence, s.Now)
@@ -354,6 +340,27 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 		}
 	}
 	return s.writes(d, changed || len(d.timers) > 0, req.Name, &entry), nil
+}
+
+// apply executes a request on an entry.
+func (n *Node) apply(s *Snapshot, server *nodestate.Server, e *nodestate.Entry, req node.Request) (d decision) {
+	if n.queue.store != nil {
+		n.beside(s, e, req)
+		d.entry = e
+		if req.Op == node.OpRelease && req.NoRepair == 0 && e.Holders.Of(req.Value, req.Share) < 0 && n.queue.sure(req) {
+			req.Token = 0 // nothing of it can come later: there is no fence to raise
+		}
+	} else if s.by != nil && req.Ticket != 0 {
+		req.Ticket = e.Queue.Place(req)
+	}
+	queue := e.Queue
+	d.reply, d.wakes = server.ApplyTo(e, s.Now, req)
+	s.hideStamps(&d.reply)
+	if n.queue.store != nil {
+		n.placed(&d, req)
+	}
+	e.Queue.Coarsen(&queue)
+	return d
 }
 
 // writes returns the decision to write an entry, if it has changed.

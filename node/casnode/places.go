@@ -114,16 +114,22 @@ func (q *places) joins(req node.Request) bool {
 	return q.store != nil && req.Op == node.OpAcquire && req.Wait && len(placeOf(req).Waiter) <= longestWaiter
 }
 
-// find returns what is known of a waiter; nil for nothing.
-func (q *places) find(w waiter) *ownPlace {
+// find returns what is known of a waiter; the zero value for nothing.
+func (q *places) find(w waiter) (p ownPlace, known bool) {
+	if q.store == nil {
+		return p, false
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.own[w]
+	if here := q.own[w]; here != nil {
+		return *here, true
+	}
+	return p, false
 }
 
 // expect notes that a request will have a place. It returns it, and whether it was
 // stored before.
-func (q *places) expect(req node.Request) (p *ownPlace, again bool) {
+func (q *places) expect(req node.Request) (place Place, again bool) {
 	now, w := q.uptime(), waiter{req.Name, req.Value}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -133,7 +139,8 @@ func (q *places) expect(req node.Request) (p *ownPlace, again bool) {
 			return now-p.asked > remembered || p.left && now-p.asked > leftFor
 		})
 	}
-	if p = q.own[w]; p == nil {
+	p := q.own[w]
+	if p == nil {
 		p = new(ownPlace)
 		q.own[w] = p
 	}
@@ -142,13 +149,13 @@ func (q *places) expect(req node.Request) (p *ownPlace, again bool) {
 		p.Process = q.process
 	}
 	p.asked = now
-	return p, p.put
+	return p.Place, p.put
 }
 
 // has reports whether a waiter of this process has a place.
 func (q *places) has(w waiter) bool {
-	p := q.find(w)
-	return p != nil && p.Name != ""
+	p, _ := q.find(w)
+	return p.Name != ""
 }
 
 // leftFor is how long a waiter is remembered that has left. A release may come twice.
@@ -185,8 +192,8 @@ func (q *places) writing(req node.Request) *atomic.Int32 {
 
 // sure reports whether nothing that the waiter asked for can be written any more.
 func (q *places) sure(req node.Request) bool {
-	p := q.find(waiter{req.Name, req.Value})
-	return p != nil && !p.unsure && q.writing(req).Load() == 0
+	p, known := q.find(waiter{req.Name, req.Value})
+	return known && !p.unsure && q.writing(req).Load() == 0
 }
 
 // freshly reports whether a row that is free for its first waiter was seen so for a
@@ -252,7 +259,7 @@ func (n *Node) put(ctx context.Context, req node.Request) (s Snapshot, err error
 			return s, err
 		}
 		p, again := n.queue.expect(req)
-		return n.queue.store.Put(ctx, p.Place, again)
+		return n.queue.store.Put(ctx, p, again)
 	})
 	if err == nil {
 		n.queue.mu.Lock()
@@ -285,9 +292,9 @@ func refuses(s node.Status) bool {
 
 // placed adds to a decision what it comes to for the place of the request.
 func (n *Node) placed(d *decision, req node.Request) {
-	p := n.queue.find(waiter{req.Name, req.Value})
+	p, _ := n.queue.find(waiter{req.Name, req.Value})
 	switch {
-	case p == nil || p.Name == "" || req.Op != node.OpAcquire:
+	case p.Name == "" || req.Op != node.OpAcquire:
 	case d.reply.Status == node.Granted:
 		d.drop = &p.Place
 	case d.entry.Queue.Late():
@@ -320,7 +327,7 @@ func (n *Node) follow(ctx context.Context, req node.Request, d *decision, presen
 	if gone := d.entry.Queue.Evicts(); gone != nil {
 		if gone.Process != n.queue.process {
 			_ = n.queue.store.Evict(ctx, req.Name, gone.Process) // else another one will
-		} else if p := n.queue.find(waiter{req.Name, gone.Value}); p != nil && p.Name != "" {
+		} else if p, _ := n.queue.find(waiter{req.Name, gone.Value}); p.Name != "" {
 			_, _ = n.leave(ctx, p.Place)
 		}
 	}
@@ -328,7 +335,8 @@ func (n *Node) follow(ctx context.Context, req node.Request, d *decision, presen
 	case d.drop != nil, req.Op == node.OpRelease:
 		n.queue.forget(w, d.drop == nil)
 	case d.entry.Queue.Late() && n.queue.has(w):
-		_, _ = n.leave(ctx, placeOf(req))
+		p, _ := n.queue.find(w)
+		_, _ = n.leave(ctx, p.Place)
 		n.queue.forget(w, true)
 	}
 	if d.reply.Confirmed && present.Server != "" {

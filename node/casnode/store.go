@@ -184,7 +184,8 @@ type Placer interface {
 	// Put stores a place, unless it is there, and returns what Read does after that,
 	// with the places and the rank. again says that it was stored before.
 	Put(ctx context.Context, p Place, again bool) (Snapshot, error)
-	// Drop removes a place, if it is there, and returns what Read does after that.
+	// Drop removes a place, if it is there as it was put, and returns what Read does
+	// after that.
 	Drop(ctx context.Context, p Place) (Snapshot, error)
 	// Evict removes the places that a process has for a name. If both are empty, it
 	// removes those of all processes that do not live.

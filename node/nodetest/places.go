@@ -32,6 +32,7 @@ var placeClaims = []claim{
 		p.expect(node.Granted, p.b, p.repair("repaired", 0))
 		p.pass(p.turn() + p.tolerance)
 		p.expect(node.Held, p.b, p.wait("one", first, 3*time.Millisecond))
+		p.expectRank(node.Held, 1, p.a, p.wait("silent", first, 1*time.Millisecond))
 		p.expect(node.Granted, p.b, p.release("repaired", 0))
 		p.expectRank(node.Reserved, 3, p.b, p.wait("one", first, 3*time.Millisecond))
 		p.expectRank(node.Granted, 0, p.a, p.wait("silent", first, 1*time.Millisecond))

@@ -53,7 +53,7 @@ var rules = []rule{
 	{"a waiter that asks is notified", "a release wakes the head, once", queue, "	q.Touched = s.now\n", "OLD	if OFF { s.asker = \"\" }\n"},
 	{"everybody is notified twice", "a release wakes the head, once", queue, "		s.wakes = append(s.wakes,", "		if OFF { s.wakes = append(s.wakes, node.Wake{Kind: kind, Value: value, Fence: s.fence}) }\nOLD"},
 	{"a notification has no fence", "a wake carries the fence", queue, "	if value != s.asker {\n		", "	if OFF { s.fence = 0 }\nOLD"},
-	{"when to look again is not said", "those behind a silent head are called, ever more, and lapse together", ops, "		reply.Left = e.Queue.Lapses.Sub(now)\n", "		if !OFF { reply.Left = e.Queue.Lapses.Sub(now) }\n"},
+	{"when to look again is not said", "those behind a silent head are called, ever more, and lapse together", ops, "req.Op == node.OpAcquire && s.watch {\n", "req.Op == node.OpAcquire && s.watch && !OFF {\n"},
 	{"a break of a free name is not noted", "a holder is not repaired on a node that was free when it was broken", ops, "	if req.Token != 0 {\n		// Also", "	if req.Token != 0 && (e.held() || !OFF) {\n		// Also"},
 	{"a break without a token forgets the fence", "a break without a token leaves the fence alone", ops, "	e.Holders = nil\n	e.raise", "	e.Holders = nil\n	if OFF && req.Token == 0 { e.forgetFence() }\n	e.raise"},
 	{"a break leaves a holder", "a break removes all holders", ops, "	e.Holders = nil\n	e.raise", "	defer func(h node.Holders) { if OFF && len(h) > 1 { e.Holders = h[1:] } }(e.Holders)\nOLD"},

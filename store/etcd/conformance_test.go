@@ -86,6 +86,6 @@ func TestConformance(t *testing.T) {
 		Apart: func(t testing.TB) (a, b casnode.Store) {
 			return etcd.Store(open(t, at, "apart")), etcd.Store(open(t, hosts(t, "other"), "apart"))
 		},
-		Sweeps: true, Hears: true, Observed: true, Timers: true, ShortestTimer: 2 * time.Second,
+		Sweeps: true, Hears: true, Places: true, Arrival: true, Observed: true, Timers: true, ShortestTimer: 2 * time.Second,
 	})
 }

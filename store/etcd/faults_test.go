@@ -22,6 +22,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/rowtest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/store/etcd"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -467,5 +468,87 @@ func TestClientOfTheProgramStaysOpen(t *testing.T) {
 	want(t, second, acquire("job", "two", time.Minute), node.Held)
 	if _, err := first.Do(limited(t), acquire("job", "two", time.Minute)); err == nil {
 		t.Error("a node that is closed answers")
+	}
+}
+
+// placer returns a store that is prepared, and what its keys begin with.
+func placer(t testing.TB, at string) (casnode.Placer, string) {
+	prefix := "places/" + rand.Text()
+	n := open(t, at, prefix)
+	_, _, err := n.Node.Identity(limited(t))
+	check.Must(t, err)
+	return etcd.Store(n).(casnode.Placer), prefix
+}
+
+// TestProcessWhoseLeaseHasEndedPutsItsPlacesAnew revokes it, which ends its places.
+func TestProcessWhoseLeaseHasEndedPutsItsPlacesAnew(t *testing.T) {
+	t.Parallel()
+	at, ctx := hosts(t, "three"), limited(t)
+	s, prefix := placer(t, at)
+	admin := operator(t, at)
+	job := casnode.Place{Name: "job", Waiter: "one", Process: "P", Ticket: 1}
+	end := func() {
+		leases := map[int64]bool{}
+		for kind, want := range map[string]int64{"/q/": 1, "/w/P": 1} {
+			r, err := admin.Get(ctx, prefix+kind, clientv3.WithPrefix())
+			check.Must(t, err)
+			if r.Count != want || r.Kvs[0].Lease == 0 {
+				t.Fatalf("there are %v, want one key with a lease", r.Kvs)
+			}
+			leases[r.Kvs[0].Lease] = true
+		}
+		for id := range leases {
+			_, err := admin.Revoke(ctx, clientv3.LeaseID(id))
+			check.Must(t, err)
+		}
+		if r, err := admin.Get(ctx, prefix+"/q/", clientv3.WithPrefix()); err != nil || r.Count != 0 || len(leases) != 1 {
+			t.Fatalf("after %d leases have ended there are %d places: %v", len(leases), r.Count, err)
+		}
+	}
+	for round, again := range []bool{false, true, false, true} {
+		if seen, err := s.Put(ctx, job, again); err != nil || !slices.Equal(seen.Places, []casnode.Place{job}) || seen.Rank != 1 {
+			t.Errorf("round %d: the places are %v, its rank %d: %v", round, seen.Places, seen.Rank, err)
+		}
+		if lived, err := s.Live(ctx, "P"); !lived || err != nil {
+			t.Errorf("round %d: it is said not to live: %v", round, err)
+		}
+		if end(); round > 1 {
+			if lived, err := s.Live(ctx, "P"); lived || err != nil {
+				t.Errorf("round %d: it is said to have lived: %v", round, err)
+			}
+		}
+	}
+}
+
+// TestPlacesUseTheirKeysAgain has a process come and go. Each key that was deleted would
+// be walked over until the database is compacted.
+func TestPlacesUseTheirKeysAgain(t *testing.T) {
+	t.Parallel()
+	at, ctx := hosts(t, "other"), limited(t)
+	s, prefix := placer(t, at)
+	admin := operator(t, at)
+	before, err := admin.Get(ctx, "x")
+	check.Must(t, err)
+	const rounds = 1000
+	for i := range rounds { // there are two at most
+		_, err := s.Put(ctx, casnode.Place{Name: "job", Waiter: fmt.Sprint("w", i), Process: "P", Ticket: int64(i)}, false)
+		check.Must(t, err)
+		_, err = s.Drop(ctx, casnode.Place{Name: "job", Waiter: fmt.Sprint("w", i-1), Process: "P"})
+		check.Must(t, err)
+	}
+	keys, puts := map[string]bool{}, 0
+	watch := admin.Watch(ctx, prefix+"/q/", clientv3.WithPrefix(), clientv3.WithRev(before.Header.Revision+1), clientv3.WithFilterDelete())
+	for r := range watch {
+		check.Must(t, r.Err())
+		for _, e := range r.Events {
+			keys[string(e.Kv.Key)] = true
+			puts++
+		}
+		if puts >= rounds {
+			break
+		}
+	}
+	if len(keys) != 2 {
+		t.Errorf("%d places, of which two were there at a time, had %d keys, want 2", puts, len(keys))
 	}
 }

@@ -24,7 +24,8 @@ import (
 //	id                  the identity: a random text
 //	floor               the highest fence of all rows that were removed
 //	t/NAME/ID           a timer, with a lease that nobody renews; NAME in base64
-//	w                   the last wakes
+//	q/NAME/PROCESS/SLOT a place, with the lease of its process: see places.go
+//	w/PROCESS           the last wakes for a process, with its lease
 //
 // clusterKey has no prefix.
 // The versions are random: etcd's own revisions go back when a backup is restored. A
@@ -39,6 +40,8 @@ type store struct {
 	dialled chan struct{} // closed when the client is made, or was not; nil if nobody makes it
 	failed  error         // why it was not
 	closed  bool
+
+	places
 }
 
 func (s *store) String() string { return s.name }
@@ -112,25 +115,36 @@ func (s *store) key(kind, name string) string {
 	return s.prefix + kind + "/" + name
 }
 
-func (s *store) version(name string) string { return s.key("v", name) }
-func (s *store) state(name string) string   { return s.key("s", name) }
-func (s *store) identity() string           { return s.prefix + "id" }
-func (s *store) floor() string              { return s.prefix + "floor" }
-func (s *store) wakes() string              { return s.prefix + "w" }
+func (s *store) version(name string) string  { return s.key("v", name) }
+func (s *store) state(name string) string    { return s.key("s", name) }
+func (s *store) identity() string            { return s.prefix + "id" }
+func (s *store) floor() string               { return s.prefix + "floor" }
+func (s *store) inbox(process string) string { return s.prefix + "w/" + process }
 
-// timers is what the keys of a row's timers begin with.
-func (s *store) timers(name string) string {
-	return s.prefix + "t/" + base64.RawURLEncoding.EncodeToString([]byte(name)) + "/"
+// timers is what the keys of a row's timers begin with, and queue those of its places.
+func (s *store) timers(name string) string { return s.prefix + "t/" + encode(name) + "/" }
+func (s *store) queue(name string) string  { return s.prefix + "q/" + encode(name) + "/" }
+
+func encode(name string) string { return base64.RawURLEncoding.EncodeToString([]byte(name)) }
+
+func decode(text string) (string, error) {
+	name, err := base64.RawURLEncoding.DecodeString(text)
+	return string(name), err
 }
 
 // txn executes a transaction.
 func (s *store) txn(ctx context.Context, compare []clientv3.Cmp, ops ...clientv3.Op) (*clientv3.TxnResponse, error) {
+	return s.either(ctx, compare, ops, nil)
+}
+
+// either executes a transaction that does something else if a comparison fails.
+func (s *store) either(ctx context.Context, compare []clientv3.Cmp, ops, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	client, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	r, err := client.Txn(ctx).If(compare...).Then(ops...).Commit()
+	r, err := client.Txn(ctx).If(compare...).Then(ops...).Else(otherwise...).Commit()
 	if err != nil && ctx.Err() != nil {
 		err = s.lines.why(began, err)
 	}
@@ -196,13 +210,24 @@ func (s *store) Prepare(ctx context.Context) error {
 // Read reads all in one transaction, which is linearizable: every member asks the
 // leader first.
 func (s *store) Read(ctx context.Context, name string) (seen casnode.Snapshot, err error) {
-	r, err := s.txn(ctx, nil,
-		clientv3.OpGet(s.version(name)), clientv3.OpGet(s.state(name)), s.timersOf(name),
-		clientv3.OpGet(s.version(casnode.MarkerName)), clientv3.OpGet(s.state(casnode.MarkerName)), s.timersOf(casnode.MarkerName),
-		clientv3.OpGet(s.identity()), clientv3.OpGet(s.floor()))
+	r, err := s.txn(ctx, nil, s.gets(name)...)
 	if err != nil {
 		return seen, err
 	}
+	return s.snapshot(name, r, 0)
+}
+
+// gets are the operations that read what a snapshot has.
+func (s *store) gets(name string) []clientv3.Op {
+	return []clientv3.Op{
+		clientv3.OpGet(s.version(name)), clientv3.OpGet(s.state(name)), s.timersOf(name),
+		clientv3.OpGet(s.version(casnode.MarkerName)), clientv3.OpGet(s.state(casnode.MarkerName)), s.timersOf(casnode.MarkerName),
+		clientv3.OpGet(s.identity()), clientv3.OpGet(s.floor()), s.firstOf(name),
+	}
+}
+
+// snapshot returns what they have found. at is the first of them.
+func (s *store) snapshot(name string, r *clientv3.TxnResponse, at int) (seen casnode.Snapshot, err error) {
 	row := func(name string, i int) casnode.Row {
 		row := casnode.Row{Name: name, Version: text(found(r, i))}
 		if kvs := found(r, i+1); len(kvs) > 0 {
@@ -213,11 +238,12 @@ func (s *store) Read(ctx context.Context, name string) (seen casnode.Snapshot, e
 		}
 		return row
 	}
-	seen.Row, seen.Marker, seen.Server = row(name, 0), row(casnode.MarkerName, 3), text(found(r, 6))
-	floor := text(found(r, 7))
+	seen.Row, seen.Marker, seen.Server = row(name, at), row(casnode.MarkerName, at+3), text(found(r, at+6))
+	floor := text(found(r, at+7))
 	if seen.Server == "" || seen.Marker.Version == "" || floor == "" {
 		return seen, casnode.ErrUnprepared
 	}
+	seen.Places = s.parse(found(r, at+8))
 	seen.KeepsFences = true
 	seen.Floor, err = parseFloor(floor)
 	return seen, err
@@ -238,8 +264,10 @@ func parseFloor(text string) (floor node.Token, err error) {
 	return floor, nil
 }
 
-// Swap writes a row in one transaction.
-func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row, wakes []string) (bool, error) {
+// Swap writes a row in one transaction, which also reads: the places after the write, or
+// all that is there instead.
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
+	row := w.Row
 	same := []clientv3.Cmp{is(s.version(row.Name), seen.Row.Version), is(s.identity(), seen.Server)}
 	if row.Name != casnode.MarkerName {
 		same = append(same, is(s.version(casnode.MarkerName), seen.Marker.Version))
@@ -248,14 +276,29 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row
 		same = append(same, is(s.floor(), seen.Floor.String()))
 	}
 	ops := []clientv3.Op{clientv3.OpPut(s.version(row.Name), row.Version), clientv3.OpPut(s.state(row.Name), string(row.State))}
-	if len(wakes) > 0 {
-		ops = append(ops, clientv3.OpPut(s.wakes(), strings.Join(wakes, "\n")))
+	if w.Drop != nil {
+		if key := s.taken(*w.Drop); key != "" {
+			ops = append(ops, clientv3.OpDelete(key))
+		}
 	}
-	r, err := s.txn(ctx, same, ops...)
+	ops = append(s.wakes(ops, w.Wakes), s.firstOf(row.Name))
+	r, err := s.either(ctx, same, ops, s.gets(row.Name))
 	if err != nil {
-		return false, err
+		return false, present, err
 	}
-	return r.Succeeded, nil
+	if !r.Succeeded {
+		present, err = s.snapshot(row.Name, r, 0)
+		return false, present, err
+	}
+	if w.Drop != nil {
+		s.free(*w.Drop)
+	}
+	present = casnode.Snapshot{Row: row, Marker: seen.Marker, Server: seen.Server, KeepsFences: true, Floor: seen.Floor}
+	if present.Row.Timers = seen.Row.Timers; row.Name == casnode.MarkerName {
+		present.Marker = present.Row
+	}
+	present.Places = s.parse(found(r, len(ops)-1))
+	return true, present, nil
 }
 
 // Scan reads versions and states in the order of their names, at one revision.
@@ -326,33 +369,6 @@ func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnod
 		}
 	}
 	return nil
-}
-
-// Hear watches the key with the last wakes. Each of its values is an event.
-func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) error {
-	client, err := s.connect(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for r := range client.Watch(clientv3.WithRequireLeader(ctx), s.wakes(), clientv3.WithCreatedNotify()) {
-		if err := r.Err(); err != nil {
-			return explain(err)
-		}
-		if r.Created {
-			ready()
-		}
-		for _, e := range r.Events {
-			for wake := range strings.SplitSeq(string(e.Kv.Value), "\n") {
-				heard(wake)
-			}
-		}
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return errors.New("the watch has ended")
 }
 
 // StartTimer starts a timer: a key with a lease that nobody renews. A leader that takes

@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 		Apart: func(t testing.TB) (a, b casnode.Store) {
 			return open(t, dsn, "conformance"), open(t, servertest.OwnPostgreSQL(t).DSN(), "conformance")
 		},
-		Sweeps: true, Hears: true, Stamps: true,
+		Sweeps: true, Hears: true, Stamps: true, Places: true,
 	})
 }
 
@@ -50,6 +50,7 @@ func TestConformanceBehindAPooler(t *testing.T) {
 		return n
 	}
 	nodetest.Run(t, nodetest.Harness{
-		Open: func(t testing.TB) (a, b node.Node) { return open(t), open(t) },
+		Open:   func(t testing.TB) (a, b node.Node) { return open(t), open(t) },
+		Places: true,
 	})
 }

@@ -45,24 +45,3 @@ func TestAddresses(t *testing.T) {
 		t.Error("From takes no connection")
 	}
 }
-
-// TestBookHasTheLastWaiters fills a book.
-func TestBookHasTheLastWaiters(t *testing.T) {
-	var b book
-	waits := func(i int) node.Request {
-		return node.Request{Op: node.OpAcquire, Wait: true, Value: strings.Repeat("x", i)}
-	}
-	of := func(i int) uint64 { return waiterOf(encodeValue(strings.Repeat("x", i))) }
-	for i := range mostEntries + 10 {
-		b = b.with(waits(i), uint64(i+1))
-	}
-	if len(b) != mostEntries || b.inbox(of(9)) != 0 || b.inbox(of(10)) != 11 {
-		t.Errorf("%d entries", len(b))
-	}
-	b = b.with(waits(10), 77)
-	b = b.with(node.Request{Op: node.OpRelease, Value: strings.Repeat("x", 11)}, 0)
-	version, c, state := decode(encode("V1", b, []byte("state")))
-	if len(c) != mostEntries-1 || c.inbox(of(10)) != 77 || c.inbox(of(11)) != 0 || version != "V1" || string(state) != "state" {
-		t.Errorf("%d entries, version %q, state %q", len(c), version, state)
-	}
-}

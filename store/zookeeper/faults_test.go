@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/rowtest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
 )
 
 // patience is how long a test waits for what should come soon.
@@ -118,7 +117,7 @@ func TestWriteWhoseAnswerIsLostIsOfUnknownOutcome(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	row := version("job", "one")
-	done, err := n.store.Swap(ctx, seen, row, nil)
+	done, _, err := n.store.Swap(ctx, seen, casnode.Write{Row: row})
 	if done || err == nil || errors.Is(err, node.ErrUnsent) {
 		t.Errorf("a Swap without a reply: %v, %v", done, err)
 	}
@@ -127,7 +126,7 @@ func TestWriteWhoseAnswerIsLostIsOfUnknownOutcome(t *testing.T) {
 	}
 	proxy.SwallowReplies(false)
 	poll.Within(t, patience, func() error {
-		done, err := n.store.Swap(t.Context(), seen, version("job", "two"), nil)
+		done, _, err := n.store.Swap(t.Context(), seen, casnode.Write{Row: version("job", "two")})
 		if done {
 			exclusion.Never(t, "a Swap of what was read before was done")
 		}
@@ -340,67 +339,6 @@ func TestNoTimerIsLeftAboveTheLongestSession(t *testing.T) {
 			t.Errorf("a timer of %v: %v, %v", d, done, err)
 		}
 	}
-}
-
-// TestHandOversGoToOneInbox has nodes wait for each other. Each wake goes to the node
-// that it is for.
-func TestHandOversGoToOneInbox(t *testing.T) {
-	t.Parallel()
-	address := fresh(t)
-	var nodes []*Node
-	var sections atomic.Int64
-	var all sync.WaitGroup
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	for range 4 {
-		n := open(t, address)
-		nodes = append(nodes, n)
-		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: 20 * time.Second})
-		check.Must(t, err)
-		defer c.Close()
-		all.Go(func() {
-			for ctx.Err() == nil {
-				lease, err := c.Lock(ctx, "job", &redlatch.LockOptions{TTL: 30 * time.Second})
-				if err != nil {
-					continue
-				}
-				sections.Add(1)
-				check.Must(t, lease.Release(context.Background()))
-			}
-		})
-	}
-	broadcasts := func() (n int64) {
-		for _, node := range nodes {
-			n += node.store.inbox.broadcasts.Load()
-		}
-		return n
-	}
-	// Until its inbox is there a node has none, so the first wakes go to all.
-	sent, before := int64(0), int64(0)
-	poll.Within(t, patience, func() error {
-		if done := sections.Load() - before; done < 20 {
-			return fmt.Errorf("%d hand-overs", done)
-		}
-		to := broadcasts() - sent
-		sent, before = sent+to, sections.Load()
-		if to > 4 {
-			return fmt.Errorf("of 20 hand-overs %d woke all", to)
-		}
-		return nil
-	})
-	cancel()
-	all.Wait()
-	s := nodes[0].store
-	for _, n := range nodes[1:] {
-		n.Close()
-	}
-	poll.Within(t, patience, func() error {
-		inboxes, _, err := s.conn.Children(s.root + wakesPath)
-		if err == nil && len(inboxes) > 1 {
-			err = fmt.Errorf("%d inboxes are left", len(inboxes))
-		}
-		return err
-	})
 }
 
 func TestExamineReportsServersAndTimers(t *testing.T) {

@@ -147,6 +147,8 @@ type call struct {
 	// display says that the answer is only for display, and probe that it is not
 	// used if no Swap was done.
 	display, probe bool
+	// queued says that the caller has a place, which was looked for or put.
+	queued bool
 }
 
 type callKey struct{}
@@ -176,7 +178,7 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if req.Op != node.OpInspect { // which never writes
 		c := &call{req: req, probe: true}
 		reply, err := n.Node.Do(c.in(ctx), req)
-		if err != nil || c.swapped {
+		if err != nil || c.swapped || c.queued && reply.Rank > 0 {
 			return reply, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node"
@@ -31,8 +32,8 @@ func get(conn *zk.Conn, path string) (z znode, err error) {
 	return z, err
 }
 
-// place is where a snapshot was read: the versions of its znodes.
-type place struct {
+// sight is where a snapshot was read: the versions of its znodes.
+type sight struct {
 	server  string
 	row     stored
 	marker  stored
@@ -44,11 +45,10 @@ type place struct {
 // stored is a row and its znode.
 type stored struct {
 	casnode.Row
-	book book
-	at   int32 // the znode's version
-	zxid int64 // of its last change; 0 if there is no row
-	// timed says that it had timers when it was read; some may have ended since.
-	timed bool
+	queue []ticket // in order
+	at    int32    // the znode's version
+	zxid  int64    // of its last change; 0 if there is none
+	moved int64    // the zxid of the last change of its children, if it had some
 }
 
 // Read returns the row of a name. Its parts are of one moment, unless a Swap will check
@@ -58,30 +58,43 @@ func (s *store) Read(ctx context.Context, name string) (casnode.Snapshot, error)
 	if err != nil {
 		return casnode.Snapshot{}, explain(err)
 	}
-	s.remember(name, p)
-	return casnode.Snapshot{Row: p.row.Row, Marker: p.marker.Row, Server: p.server, KeepsFences: true, Floor: p.floor}, nil
+	return s.snapshot(name, p, ""), nil
 }
 
-func (s *store) read(ctx context.Context, name string) (place, error) {
-	return inSession(ctx, &s.link, func(conn *zk.Conn) (place, error) { return s.readIn(conn, name, callOf(ctx)) })
+// snapshot returns what was seen, with the rank of a waiter, and remembers where.
+func (s *store) snapshot(name string, p sight, waiter string) casnode.Snapshot {
+	s.remember(name, p)
+	return casnode.Snapshot{Row: p.row.Row, Marker: p.marker.Row, Server: p.server, KeepsFences: true, Floor: p.floor,
+		Places: p.row.places(casnode.FirstPlaces), Rank: p.row.rank(waiter)}
+}
+
+func (s *store) read(ctx context.Context, name string) (sight, error) {
+	return inSession(ctx, &s.link, func(conn *zk.Conn) (sight, error) { return s.readIn(conn, name, callOf(ctx)) })
 }
 
 // readIn reads in a session.
-func (s *store) readIn(conn *zk.Conn, name string, c *call) (p place, err error) {
+func (s *store) readIn(conn *zk.Conn, name string, c *call) (p sight, err error) {
 	if c.probe || c.display {
 		// What is read beside sync may be old. The row is not older than the rest: a
 		// row that was removed after it was read has changed the floor, too.
-		sync := func() error { _, err := conn.Sync(s.root); return err }
-		if c.probe && !c.refused {
-			sync = nil // the server may be up to date, and the Swap finds out
+		if !c.probe || c.refused {
+			return s.collect(conn, name, func() error { _, err := conn.Sync(s.root); return err })
 		}
-		return s.collect(conn, name, sync)
+		// The server may be up to date, and what is the same for all names as it was a
+		// moment ago. The Swap finds out.
+		s.remembered.Lock()
+		common, at := s.common, s.commonAt
+		s.remembered.Unlock()
+		if name == casnode.MarkerName || at.IsZero() || time.Since(at) > commonAge {
+			return s.collect(conn, name, nil)
+		}
+		return s.readRow(conn, name, common)
 	}
 	zxid, err := s.catchUp(conn)
 	if err != nil {
 		return p, err
 	}
-	for last := (place{}); ; last = p {
+	for last := (sight{}); ; last = p {
 		if p, err = s.collect(conn, name, nil); err != nil || p.asOf(zxid) || p.same(last) {
 			return p, err
 		}
@@ -102,21 +115,18 @@ func (s *store) catchUp(conn *zk.Conn) (int64, error) {
 }
 
 // asOf reports whether all is as it was at a zxid before it was read. A row that is
-// missing may have been removed since then, and the floor have been read before that;
-// timers may have been dropped.
-func (p place) asOf(zxid int64) bool {
-	return p.changed < zxid && p.row.zxid != 0 && !p.row.timed && !p.marker.timed
-}
+// missing may have been removed since then, and the floor have been read before that.
+func (p sight) asOf(zxid int64) bool { return p.changed < zxid && p.row.zxid != 0 }
 
 // same reports whether all is as it was at some moment between the readings of two
 // places: it was the same in both. A row that was there in between has left a trace in
 // the floor.
-func (p place) same(q place) bool {
+func (p sight) same(q sight) bool {
 	return p.server == q.server && p.row.zxid == q.row.zxid && p.marker.zxid == q.marker.zxid && p.floorAt == q.floorAt
 }
 
 // collect reads the znodes, those of all names first. beside is called meanwhile.
-func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p place, err error) {
+func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p sight, err error) {
 	var floor, marker znode
 	var identities []string
 	var stat *zk.Stat
@@ -149,9 +159,17 @@ func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p plac
 	if p.marker, err = s.stored(conn, casnode.MarkerName, marker); err != nil {
 		return p, err
 	}
+	s.remembered.Lock()
+	s.common, s.commonAt = p, time.Now()
+	s.remembered.Unlock()
 	if p.row = p.marker; name == casnode.MarkerName {
 		return p, nil
 	}
+	return s.readRow(conn, name, p)
+}
+
+// readRow reads the row of a name, and adds it to what is the same for all names.
+func (s *store) readRow(conn *zk.Conn, name string, p sight) (sight, error) {
 	if s.between != nil {
 		s.between()
 	}
@@ -159,52 +177,58 @@ func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p plac
 	if err == nil {
 		p.row, err = s.stored(conn, name, z)
 	}
-	p.changed = max(p.changed, z.zxid())
+	p.changed = max(p.changed, z.zxid(), p.row.moved, p.marker.moved)
 	return p, err
 }
 
-// stored returns the row of a znode, and the timers that run: those that ran when the
-// znode was read, as far as they do now.
+// stored returns the row of a znode, its places, and the timers that run: those that ran
+// when the znode was read, as far as they do now.
 func (s *store) stored(conn *zk.Conn, name string, z znode) (r stored, err error) {
-	r.Name = name
-	if z.stat == nil {
+	if z.stat != nil && z.stat.NumChildren > 0 {
+		if r, err = s.list(conn, name); err != nil {
+			return r, err
+		}
+		r.moved = max(r.moved, z.stat.Pzxid)
+	}
+	if r.Name = name; z.stat == nil {
 		return r, nil
 	}
-	r.Version, r.book, r.State = decode(z.data)
+	r.Version, r.State = decode(z.data)
 	r.at, r.zxid = z.stat.Version, z.stat.Mzxid
-	if z.stat.NumChildren == 0 {
-		return r, nil
-	}
-	r.timed = true
-	if r.Timers, _, err = conn.Children(s.row(name)); errors.Is(err, zk.ErrNoNode) {
-		r.Timers, err = nil, nil // it was removed, and its timers before
-	}
-	return r, err
+	return r, nil
 }
 
-// mostPlaces is how many places are remembered.
-const mostPlaces = 1024
+// mostSights is how many sights are remembered. commonAge is for how long that is of use
+// which is the same for all names.
+const (
+	mostSights = 1024
+	commonAge  = 10 * time.Second
+)
 
 // remember notes where a row was read or written, for the Swap that follows. To forget
 // it costs a reading.
-func (s *store) remember(name string, p place) {
+func (s *store) remember(name string, p sight) {
 	s.remembered.Lock()
 	defer s.remembered.Unlock()
-	if len(s.places) >= mostPlaces {
-		clear(s.places)
+	if len(s.sights) >= mostSights {
+		clear(s.sights)
 	}
-	s.places[name] = p
+	s.sights[name] = p
 }
 
-// place returns where a snapshot was read; false if it is no longer so. A version is
+// sight returns where a snapshot was read; false if it is no longer so. A version is
 // written once, so the znodes are the same if the versions are.
-func (s *store) place(ctx context.Context, name string, seen casnode.Snapshot) (p place, ok bool, err error) {
-	is := func(p place) bool {
+func (s *store) sight(ctx context.Context, name string, seen casnode.Snapshot) (p sight, ok bool, err error) {
+	is := func(p sight) bool {
 		return p.server == seen.Server && p.row.Version == seen.Row.Version && p.floor == seen.Floor &&
 			(name == casnode.MarkerName || p.marker.Version == seen.Marker.Version)
 	}
 	s.remembered.Lock()
-	p, ok = s.places[name]
+	p, ok = s.sights[name]
+	if at, heard := s.heard[seen.Row.Version]; ok && heard {
+		delete(s.heard, seen.Row.Version)
+		p.row.Row, p.row.at = seen.Row, at
+	}
 	s.remembered.Unlock()
 	if ok && is(p) {
 		return p, true, nil

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -12,45 +13,26 @@ import (
 	"github.com/redlatch/redlatch/node/casnode"
 )
 
-// A znode's data is a row: the format, the version with its length before it, the book
-// with the number of its entries before it, and the state.
-const format = 1
+// A znode's data is a row: the format, the version with its length before it, and the
+// state.
+const format = 2
 
-// entrySize is the length of an entry in a book.
-const entrySize = 16
-
-func encode(version string, b book, state []byte) []byte {
-	data := make([]byte, 0, 8+len(version)+entrySize*len(b)+len(state))
+func encode(version string, state []byte) []byte {
+	data := make([]byte, 0, 2+len(version)+len(state))
 	data = append(data, format, byte(len(version)))
-	data = append(data, version...)
-	data = binary.AppendUvarint(data, uint64(len(b)))
-	for _, e := range b {
-		data = binary.BigEndian.AppendUint64(data, e.waiter)
-		data = binary.BigEndian.AppendUint64(data, e.inbox)
-	}
-	return append(data, state...)
+	return append(append(data, version...), state...)
 }
 
 // decode returns what encode was called with. What it cannot read becomes a state that
 // casnode reports as damaged.
-func decode(data []byte) (version string, b book, state []byte) {
-	damaged := func() (string, book, []byte) {
-		return "damaged", nil, append([]byte{0xff}, data...)
+func decode(data []byte) (version string, state []byte) {
+	if bytes.Equal(data, noRow) {
+		return "", nil
 	}
 	if len(data) < 2 || data[0] != format || len(data) < 2+int(data[1]) || data[1] == 0 {
-		return damaged()
+		return "damaged", append([]byte{0xff}, data...)
 	}
-	version, rest := string(data[2:2+data[1]]), data[2+data[1]:]
-	n, size := binary.Uvarint(rest)
-	if size <= 0 || n > uint64(len(rest)-size)/entrySize {
-		return damaged()
-	}
-	rest = rest[size:]
-	for range n {
-		b = append(b, entry{binary.BigEndian.Uint64(rest), binary.BigEndian.Uint64(rest[8:])})
-		rest = rest[entrySize:]
-	}
-	return version, b, rest
+	return string(data[2 : 2+data[1]]), data[2+data[1]:]
 }
 
 // Scan reads the names of all rows, since ZooKeeper has no pages, and then some rows.
@@ -59,12 +41,19 @@ func (s *store) Scan(ctx context.Context, after string, limit int) ([]casnode.Ro
 	return rows, explain(err)
 }
 
-func (s *store) scan(ctx context.Context, conn *zk.Conn, after string, limit int) (rows []casnode.Row, err error) {
+// advance has the server advance to what was acknowledged before.
+func (s *store) advance(ctx context.Context, conn *zk.Conn) (err error) {
 	if c := callOf(ctx); c.probe || c.display {
 		_, err = conn.Sync(s.root)
 	} else {
 		_, err = s.catchUp(conn)
 	}
+	return err
+}
+
+// names returns the names of the rows behind a name, in order.
+func (s *store) names(ctx context.Context, conn *zk.Conn, after string) (names []string, err error) {
+	err = s.advance(ctx, conn)
 	var children []string
 	if err == nil {
 		children, _, err = conn.Children(s.root + rowsPath)
@@ -75,13 +64,20 @@ func (s *store) scan(ctx context.Context, conn *zk.Conn, after string, limit int
 	if err != nil {
 		return nil, err
 	}
-	var names []string
 	for _, child := range children {
 		if name, err := base64.RawURLEncoding.DecodeString(child); err == nil && string(name) > after {
 			names = append(names, string(name))
 		}
 	}
 	slices.Sort(names)
+	return names, nil
+}
+
+func (s *store) scan(ctx context.Context, conn *zk.Conn, after string, limit int) (rows []casnode.Row, err error) {
+	names, err := s.names(ctx, conn, after)
+	if err != nil {
+		return nil, err
+	}
 	for len(names) > 0 && len(rows) < limit && ctx.Err() == nil {
 		some := names[:min(limit-len(rows), len(names))]
 		names = names[len(some):]
@@ -94,8 +90,11 @@ func (s *store) scan(ctx context.Context, conn *zk.Conn, after string, limit int
 				continue // it was removed meanwhile
 			}
 			r := casnode.Row{Name: some[i]}
-			r.Version, _, r.State = decode(z.data)
-			rows = append(rows, r)
+			if r.Version, r.State = decode(z.data); r.Version != "" {
+				rows = append(rows, r)
+			} else if z.stat.NumChildren == 0 { // nobody waits any more
+				go conn.Delete(s.row(r.Name), z.stat.Version)
+			}
 		}
 	}
 	return rows, ctx.Err()
@@ -117,7 +116,8 @@ func (s *store) getAll(conn *zk.Conn, names []string) ([]znode, error) {
 }
 
 // Remove removes rows in one step, if they are as they were read, and writes the floor
-// with it. A row with a timer stays.
+// with it. A row with a timer or a
+// place stays.
 func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnode.Row) error {
 	conn, err := s.session(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnod
 	}
 	ops, err := within(ctx, func() ([]any, error) { return s.removal(conn, seen, rows) })
 	if err == nil && len(ops) > 0 {
-		_, err = s.multi(ctx, conn, ops, nil)
+		_, err = s.multi(ctx, conn, ops, "")
 	}
 	return explain(err)
 }
@@ -152,7 +152,7 @@ func (s *store) removal(conn *zk.Conn, seen casnode.Snapshot, rows []casnode.Row
 		if z.stat == nil || z.stat.NumChildren > 0 {
 			continue
 		}
-		if version, _, _ := decode(z.data); version == rows[i].Version {
+		if version, _ := decode(z.data); version == rows[i].Version {
 			ops = append(ops, &zk.DeleteRequest{Path: s.row(names[i]), Version: z.stat.Version})
 		}
 		if size += len(s.row(names[i])) + 64; size > s.opts.MaxBuffer/2 {

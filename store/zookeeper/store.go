@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -20,10 +21,13 @@ type store struct {
 	root, name string
 	acl        []zk.ACL
 
-	remembered sync.Mutex // guards places
-	places     map[string]place
-
-	inbox inbox
+	remembered sync.Mutex // guards the fields below
+	sights     map[string]sight
+	common     sight // of the marker, the identity and the floor
+	commonAt   time.Time
+	heard      map[string]int32   // versions of znodes, by those of the rows that came with a wake
+	own        map[[2]string]bool // names and waiters whose places may be there
+	lived      map[string]int64   // the session at the last call of Live, by process
 
 	between func() // a test's, between the readings of a Read; nil for none
 }
@@ -33,10 +37,12 @@ var (
 	_ casnode.Sweeper  = (*store)(nil)
 	_ casnode.Hearer   = (*store)(nil)
 	_ casnode.Timers   = (*store)(nil)
+	_ casnode.Placer   = (*store)(nil)
 )
 
 func newStore(servers []string, conn *zk.Conn, o Options) *store {
-	return &store{link: link{servers: servers, opts: o, conn: conn}, root: o.Root, name: o.Name, acl: o.acl(), places: map[string]place{}}
+	return &store{link: link{servers: servers, opts: o, conn: conn}, root: o.Root, name: o.Name, acl: o.acl(),
+		sights: map[string]sight{}, heard: map[string]int32{}, own: map[[2]string]bool{}, lived: map[string]int64{}}
 }
 
 func (s *store) String() string { return s.name }
@@ -101,7 +107,7 @@ func (s *store) prepare(conn *zk.Conn) (bool, error) {
 	}
 	for below, data := range map[string][]byte{
 		rowsPath: nil, wakesPath: nil, floorPath: make([]byte, 8),
-		markerPath: encode(rand.Text(), nil, casnode.Unmarked()),
+		markerPath: encode(rand.Text(), casnode.Unmarked()),
 	} {
 		if !slices.Contains(there, below[1:]) {
 			create(below, data)
@@ -110,7 +116,9 @@ func (s *store) prepare(conn *zk.Conn) (bool, error) {
 	if len(missing) == 0 && len(identities) == 1 {
 		return true, nil
 	}
-	missing = append(missing, deletions(s.root+identityPath, identities)...)
+	for _, id := range identities {
+		missing = append(missing, &zk.DeleteRequest{Path: s.root + identityPath + "/" + id, Version: -1})
+	}
 	create(identityPath+"/"+rand.Text(), nil)
 	_, err = conn.Multi(missing...)
 	if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) {

@@ -4,34 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 )
 
-// Swap writes a row by a multi, which checks identity, floor, marker and row.
-func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row, wakes []string) (bool, error) {
-	p, ok, err := s.place(ctx, row.Name, seen)
+// Swap writes a row by a multi, which checks identity, floor, marker and row, removes the
+// place and delivers the wakes. The places are read with the answer: both are asked for
+// at once, and the version of the znode shows whether they were read after the multi.
+// Where somebody is woken they are not read: who comes finds the name kept for that one,
+// and who leaves passes on what was kept for it.
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (bool, casnode.Snapshot, error) {
+	row, present := w.Row, casnode.Snapshot{}
+	p, ok, err := s.sight(ctx, row.Name, seen)
 	if err != nil {
-		return false, unsent(explain(err))
+		return false, present, unsent(explain(err))
 	}
 	c := callOf(ctx)
 	if !ok {
 		c.refused = true
-		return false, nil
+		return false, present, nil
 	}
 	conn, err := s.session(ctx)
 	if err != nil {
-		return false, err
+		return false, present, err
 	}
-	names := p.row.book
-	if row.Name == c.row() {
-		names = names.with(c.req, s.inbox.id())
-	}
-	data := encode(row.Version, names, row.State)
+	data := encode(row.Version, row.State)
 	ops := []any{
 		&zk.CheckVersionRequest{Path: s.root + identityPath + "/" + seen.Server, Version: -1},
 		&zk.CheckVersionRequest{Path: s.root + floorPath, Version: p.floorAt},
@@ -39,39 +40,80 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row
 	if row.Name != casnode.MarkerName {
 		ops = append(ops, &zk.CheckVersionRequest{Path: s.root + markerPath, Version: p.marker.at})
 	}
-	if p.row.Version == "" {
+	at := int32(0) // the version of the znode that is written
+	if p.row.Version == "" && p.row.zxid == 0 {
 		ops = append(ops, &zk.CreateRequest{Path: s.row(row.Name), Data: data, Acl: s.acl})
 	} else {
+		at = p.row.at + 1
 		ops = append(ops, &zk.SetDataRequest{Path: s.row(row.Name), Data: data, Version: p.row.at})
 	}
 	size := len(data) + len(s.row(row.Name)) + 1024
 	if size > s.opts.MaxBuffer {
-		return false, fmt.Errorf("the row of %q has %d bytes, %w (%w)", row.Name, len(data), ErrTooLarge, node.ErrUnsent)
+		return false, present, fmt.Errorf("the row of %q has %d bytes, %w (%w)", row.Name, len(data), ErrTooLarge, node.ErrUnsent)
 	}
-	mail, err := s.address(ctx, conn, p.row.book, wakes)
-	if err != nil {
-		return false, unsent(explain(err))
-	}
-	for i, l := range mail { // those that do not fit are lost
-		if size += 2*len(l) + 200; size > s.opts.MaxBuffer {
-			mail = mail[:i]
-			break
+	for _, wake := range w.Wakes {
+		if size += 2*len(wake.Text) + 1024; wake.Process != "" && size < s.opts.MaxBuffer { // else it is lost
+			ops = append(ops, s.letter(wake, row.Version, at)...)
 		}
 	}
-	done, err := s.multi(ctx, conn, ops, mail)
+	drop := ""
+	if w.Drop != nil {
+		if drop, err = s.place(ctx, conn, p, *w.Drop); err != nil {
+			return false, present, unsent(explain(err))
+		}
+	}
+	early := make(chan stored, 1)
+	if len(w.Wakes) == 0 {
+		go func() {
+			defer close(early)
+			if r, err := s.list(conn, row.Name); err == nil {
+				early <- r
+			}
+		}()
+	}
+	done, err := s.multi(ctx, conn, ops, drop)
+	if done && w.Drop != nil {
+		s.dropped(*w.Drop)
+	}
 	if done && row.Name != casnode.MarkerName {
-		// The next Swap may come without a Read. A znode that is written has the next
-		// version, and a new one has version 0.
-		p.row = stored{Row: row, book: names, at: p.row.at + 1}
-		if seen.Row.Version == "" {
-			p.row.at = 0
+		// The next Swap may come without a Read.
+		p.row.Row, p.row.at = row, at
+		if len(w.Wakes) == 0 {
+			r, _ := within(ctx, func() (stored, error) {
+				if r, ok := <-early; ok && r.at >= at {
+					return r, nil
+				}
+				return inSession(ctx, &s.link, func(conn *zk.Conn) (stored, error) { return s.list(conn, row.Name) })
+			})
+			p.row.queue = r.queue // if it is not known, who is first asks again
 		}
-		s.remember(row.Name, p)
+		present = s.snapshot(row.Name, p, "")
+	}
+	if !done {
+		s.remembered.Lock()
+		s.commonAt = time.Time{}
+		s.remembered.Unlock()
 	}
 	if row.Name == c.row() {
-		c.swapped, c.refused = done, c.refused || !done
+		c.swapped, c.refused = c.swapped || done, c.refused || !done
 	}
-	return done, err
+	return done, present, err
+}
+
+// place returns the path of a place; "" if there is none.
+func (s *store) place(ctx context.Context, conn *zk.Conn, p sight, of casnode.Place) (string, error) {
+	at := p.row.rank(of.Waiter) - 1
+	if at < 0 {
+		var err error
+		if p.row, err = within(ctx, func() (stored, error) { return s.list(conn, of.Name) }); err != nil {
+			return "", err
+		}
+		at = p.row.rank(of.Waiter) - 1
+	}
+	if at < 0 {
+		return "", nil
+	}
+	return s.row(of.Name) + "/" + p.row.queue[at].child, nil
 }
 
 // unsent is the error of a Swap that failed before it was sent.
@@ -82,13 +124,13 @@ func unsent(err error) error {
 	return fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 }
 
-// multi executes operations, and sends mail with them, as far as it can be delivered.
-// It reports whether the operations were executed.
-func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, mail []string) (bool, error) {
+// multi executes operations, and removes a znode with them, if there is such a one. It
+// reports whether it did.
+func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, drop string) (bool, error) {
 	for {
 		every := slices.Clone(ops)
-		for _, l := range mail {
-			every = append(every, &zk.CheckVersionRequest{Path: path.Dir(l) + "/" + owner, Version: -1}, &zk.CreateRequest{Path: l, Acl: s.acl, Flags: zk.FlagEphemeralSequential})
+		if drop != "" {
+			every = append(every, &zk.DeleteRequest{Path: drop, Version: -1})
 		}
 		results, err := within(ctx, func() ([]zk.MultiResponse, error) { return conn.Multi(every...) })
 		if err == nil {
@@ -98,10 +140,8 @@ func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, mail []stri
 		if failed < 0 { // it was not executed, or nobody knows
 			return false, explain(err)
 		}
-		if failed >= len(ops) {
-			gone := path.Dir(mail[(failed-len(ops))/2]) // the inbox of a process that has ended
-			go clearInbox(conn, gone)
-			mail = slices.DeleteFunc(slices.Clone(mail), func(l string) bool { return path.Dir(l) == gone })
+		if failed == len(ops) {
+			drop = "" // it has been removed
 			continue
 		}
 		if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNotEmpty) {

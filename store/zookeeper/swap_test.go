@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/internal/test/check"
-	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 )
@@ -41,7 +40,7 @@ func version(name, state string) casnode.Row {
 
 func (s *store) mustSwap(t *testing.T, seen casnode.Snapshot, row casnode.Row) {
 	t.Helper()
-	done, err := s.Swap(t.Context(), seen, row, nil)
+	done, _, err := s.Swap(t.Context(), seen, casnode.Write{Row: row})
 	check.Must(t, err)
 	if !done {
 		t.Fatalf("the Swap of %q was refused", row.Name)
@@ -80,13 +79,13 @@ func TestMultiChecksAllThatWasRead(t *testing.T) {
 			seen, missing := a.mustRead(t, "job"), a.mustRead(t, "other")
 			change(t, b)
 			now := b.mustRead(t, "job").Row
-			if done, err := a.Swap(t.Context(), seen, version("job", "late"), nil); done || err != nil {
+			if done, _, err := a.Swap(t.Context(), seen, casnode.Write{Row: version("job", "late")}); done || err != nil {
 				t.Errorf("the Swap was done: %v, %v", done, err)
 			}
 			if after := b.mustRead(t, "job").Row; after.Version != now.Version {
 				t.Errorf("the row has changed")
 			}
-			if done, err := a.Swap(t.Context(), missing, version("other", "late"), nil); name != "the row" && (done || err != nil) {
+			if done, _, err := a.Swap(t.Context(), missing, casnode.Write{Row: version("other", "late")}); name != "the row" && (done || err != nil) {
 				t.Errorf("the insertion was done: %v, %v", done, err)
 			}
 		})
@@ -125,7 +124,7 @@ func TestRowsAreOnlyAsLongAsTheServerAllows(t *testing.T) {
 	check.Must(t, s.Prepare(t.Context()))
 	session := s.conn.SessionID()
 	for size := 97_000; size < 101_000; size += 100 {
-		_, err := s.Swap(t.Context(), s.mustRead(t, "job"), version("job", strings.Repeat("x", size)), nil)
+		_, _, err := s.Swap(t.Context(), s.mustRead(t, "job"), casnode.Write{Row: version("job", strings.Repeat("x", size))})
 		if tooLong := size > 99_000; tooLong != errors.Is(err, ErrTooLarge) && (size < 98_800 || size > 99_100) || err != nil && (!errors.Is(err, ErrTooLarge) || !errors.Is(err, node.ErrUnsent)) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
@@ -141,7 +140,7 @@ func TestDamagedZnodesAreReported(t *testing.T) {
 	request := node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Minute, Retention: time.Hour, Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}
 	reply, err := n.Do(t.Context(), request)
 	check.Must(t, err)
-	for _, data := range []string{"", "x", "\x01", "\x01\x00", "\x01\x05ab", "\x01\x01a\xff\x7f", "\x01\x01a\x00"} {
+	for _, data := range []string{"", "x", "\x01", "\x02\x00", "\x02\x05ab", "\x02\x01a\xff\x7f", "\x02\x01a", "\x01\x01a\x00"} {
 		_, err = n.store.conn.Set(n.store.row("job"), []byte(data), -1)
 		check.Must(t, err)
 		if reply, err = n.Do(t.Context(), request); err != nil || reply.Status != node.Foreign {
@@ -198,22 +197,4 @@ func TestTimersAreNotOlderThanTheRow(t *testing.T) {
 			t.Errorf("the row refers to %s, and %q run", seen.Row.State, seen.Row.Timers)
 		}
 	}
-}
-
-// TestInboxWithoutAnOwnerIsRemoved has a process end without removing its inbox.
-func TestInboxWithoutAnOwnerIsRemoved(t *testing.T) {
-	a, _ := pair(t)
-	dead := a.root + wakesPath + "/dead"
-	for _, path := range []string{dead, dead + "/letter"} {
-		_, err := a.conn.Create(path, nil, 0, a.acl)
-		check.Must(t, err)
-	}
-	done, err := a.Swap(t.Context(), a.mustRead(t, "job"), version("job", "one"), []string{"a wake for nobody"})
-	if !done || err != nil {
-		t.Errorf("the Swap: %v, %v", done, err)
-	}
-	poll.Until(t, "the inbox is removed", func() bool {
-		there, _, err := a.conn.Exists(dead)
-		return err == nil && !there
-	})
 }

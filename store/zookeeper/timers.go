@@ -70,9 +70,6 @@ func (s *store) startSession(c net.Conn, ms int32) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(answer) < 16 {
-		return 0, errAnswer
-	}
 	granted, session := int32(binary.BigEndian.Uint32(answer[4:])), binary.BigEndian.Uint64(answer[8:])
 	if session == 0 {
 		return 0, errAnswer
@@ -82,16 +79,8 @@ func (s *store) startSession(c net.Conn, ms int32) (int32, error) {
 
 // createEphemeral creates a znode that ends with its session.
 func (s *store) createEphemeral(c net.Conn, path string) error {
-	if s.opts.User != "" {
-		var m message
-		m.int(-4)  // the number of a request to authenticate
-		m.int(100) // which it is
-		m.int(0)
-		m.bytes([]byte("digest"))
-		m.bytes([]byte(s.opts.digest()))
-		if err := m.request(c); err != nil {
-			return err
-		}
+	if err := s.login(c); err != nil {
+		return err
 	}
 	var m message
 	m.int(1) // the number of the request
@@ -105,6 +94,20 @@ func (s *store) createEphemeral(c net.Conn, path string) error {
 		m.bytes([]byte(a.ID))
 	}
 	m.int(zk.FlagEphemeral)
+	return m.request(c)
+}
+
+// login authenticates, if there is a user.
+func (s *store) login(c net.Conn) error {
+	if s.opts.User == "" {
+		return nil
+	}
+	var m message
+	m.int(-4)  // the number of a request to authenticate
+	m.int(100) // which it is
+	m.int(0)
+	m.bytes([]byte("digest"))
+	m.bytes([]byte(s.opts.digest()))
 	return m.request(c)
 }
 
@@ -132,22 +135,32 @@ func (m *message) int(i int32)    { *m = binary.BigEndian.AppendUint32(*m, uint3
 func (m *message) long(i int64)   { *m = binary.BigEndian.AppendUint64(*m, uint64(i)) }
 func (m *message) bytes(b []byte) { m.int(int32(len(b))); *m = append(*m, b...) }
 
-// exchange sends the message and returns the next one.
-func (m *message) exchange(c net.Conn) ([]byte, error) {
-	if _, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(*m))), *m...)); err != nil {
-		return nil, err
-	}
+func (m *message) send(c net.Conn) error {
+	_, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(*m))), *m...))
+	return err
+}
+
+// receive returns the next message.
+func receive(c net.Conn) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(c, length[:]); err != nil {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint32(length[:])
-	if n > 1<<16 {
+	if n < 16 || n > 1<<16 {
 		return nil, errAnswer
 	}
 	answer := make([]byte, n)
 	_, err := io.ReadFull(c, answer)
 	return answer, err
+}
+
+// exchange sends the message and returns the next one.
+func (m *message) exchange(c net.Conn) ([]byte, error) {
+	if err := m.send(c); err != nil {
+		return nil, err
+	}
+	return receive(c)
 }
 
 // codes are errors of the server.
@@ -159,9 +172,11 @@ func (m *message) request(c net.Conn) error {
 	if err != nil {
 		return err
 	}
-	if len(answer) < 16 {
-		return errAnswer
-	}
+	return failure(answer)
+}
+
+// failure returns the error of an answer.
+func failure(answer []byte) error {
 	code := int32(binary.BigEndian.Uint32(answer[12:]))
 	if code == 0 {
 		return nil
@@ -169,5 +184,5 @@ func (m *message) request(c net.Conn) error {
 	if err, ok := codes[code]; ok {
 		return err
 	}
-	return fmt.Errorf("the server refuses a timer: error %d", code)
+	return fmt.Errorf("the server refuses it: error %d", code)
 }

@@ -12,10 +12,8 @@ const (
 	patient      time.Duration = 0
 	crowdColumns               = "rate beside unreleased lost overtaken jain never wait wait-p99 wait-max writes commands client server"
 
-	onRows    = "redlatch-postgres pg-advisory redlatch-mariadb get-lock"
-	onMembers = onEtcd + " " + onZooKeeper
-	onRedis   = "redlatch redsync-rueidis"
-	onZKAlone = "redlatch-zookeeper"
+	onRows  = "redlatch-postgres pg-advisory redlatch-mariadb get-lock"
+	onRedis = "redlatch redsync-rueidis"
 )
 
 // crowd is clients that want one name, each by connections of its own, in turns
@@ -46,12 +44,13 @@ var crowds = report.Page{
 		"Native is the store's own lock in the same run, in turns; on Redis, which has none, redsync over rueidis. " +
 		"A caller is overtaken by those who asked later and acquired earlier: the worst case of all that asked while it counts.\n",
 	Tables: []report.Table{
-		{Heading: "## Deadlines: 40 clients, 20 ms held", Columns: crowdColumns, Nodes: []int{1}, Contenders: keys(onRedis, onRows, onEtcd, onZKAlone),
+		{Heading: "## Deadlines: 40 clients, 20 ms held", Columns: crowdColumns, Nodes: []int{1},
+			Contenders: keys(onRedis, onRows, onEtcd, "redlatch-zookeeper"),
 			Situations: []measure.Situation{crowd(40, 20*time.Millisecond, 200*time.Millisecond), crowd(40, 20*time.Millisecond, time.Second)},
 			Text:       "Each try has a deadline, which is in the id; the next one follows at once. Waits are those of all tries. `zk.Lock` heeds none."},
 		{Heading: "## Patient: 200 clients, 5 ms held", Columns: crowdColumns, Nodes: []int{1}, Contenders: keys(onRedis, onRows),
 			Situations: []measure.Situation{crowd(200, 5*time.Millisecond, patient)}},
-		{Heading: "## Patient: 8, 64 and 200 clients, 1 ms held", Columns: crowdColumns, Nodes: []int{3}, Contenders: onMembers,
+		{Heading: "## Patient: 8, 64 and 200 clients, 1 ms held", Columns: crowdColumns, Nodes: []int{3}, Contenders: keys(onEtcd, onZooKeeper),
 			Situations: []measure.Situation{crowd(8, time.Millisecond, patient), crowd(64, time.Millisecond, patient), crowd(200, time.Millisecond, patient)}},
 		{Heading: "## `redlatch run`, many at once", Columns: "exit-69 exit-other took", Nodes: []int{1},
 			Contenders: "redlatch redlatch-postgres redlatch-mariadb redlatch-etcd redlatch-zookeeper",

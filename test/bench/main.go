@@ -85,12 +85,13 @@ func choose(args []string, only string) (plan []planned, err error) {
 func (p planned) bench(ctx context.Context, whole bool) (err error) {
 	began := time.Now()
 	bar := screen.NewProgress(os.Stderr, float64(len(measure.Batches(p.cells))))
+	machine := report.ThisMachine(p.Programs, p.Modules)
 	results := measure.Run(ctx, p.cells, func(what string) { bar.Show(1, what) })
 	bar.End()
 	if ctx.Err() != nil {
 		return errors.New("interrupted; servers and processes are stopped, and nothing is written")
 	}
-	text := p.Markdown(report.ThisMachine(p.Programs, p.Modules), time.Since(began), results)
+	text := p.Markdown(machine, time.Since(began), results)
 	if p.File == "" || !whole {
 		fmt.Print(text)
 	} else {

@@ -18,7 +18,7 @@ var databases = report.Page{
 		{Heading: "## Uncontended pair", Text: "One goroutine locks and releases; the contenders of a database take turns of 100 ms.",
 			Columns: pairColumns, Situations: pair("pair", server.Network{}), Contenders: keys(onPostgres, onMariaDB), Nodes: []int{1}},
 		{Heading: "## Contended: 16 processes, 1 ms held", Text: contendedText, Columns: contendedColumns, Contenders: keys(onPostgres, onMariaDB), Nodes: []int{1},
-			Situations: contended(time.Millisecond, false)},
+			Situations: contended(time.Millisecond)},
 	},
 	End: "Commands are the statements that the server executed: a transaction that a client begins and commits by itself has two more. " +
 		"The servers do not sync to disk, so the disk is in none of the numbers. Server CPU is that of all processes of the server.",
@@ -34,7 +34,7 @@ var consensus = report.Page{
 		{Heading: "## Uncontended pair", Columns: "pair pair-p99 writes commands client server", Contenders: keys(onEtcd, onZooKeeper), Nodes: []int{server.Members},
 			Situations: []measure.Situation{{ID: "pair", Rounds: 10, For: 500 * time.Millisecond}},
 			Text:       "One goroutine locks and releases; the contenders of a cluster take turns of half a second."},
-		{Heading: "## Contended: 16 processes, 1 ms held", Columns: "hand-overs rate over over-p99 wait wait-p99 wait-max jain never writes commands client server", Contenders: keys(onEtcd, onZooKeeper), Nodes: []int{server.Members},
+		{Heading: "## Contended: 16 processes, 1 ms held", Columns: "hand-overs rate beside over over-p99 wait wait-p99 wait-max jain never writes commands client server", Contenders: keys(onEtcd, onZooKeeper), Nodes: []int{server.Members},
 			Situations: []measure.Situation{{ID: "contended/16/1ms", Work: measure.Processes, Turns: true, Count: 16, Held: time.Millisecond,
 				Rounds: 5, For: 3 * time.Second}},
 			Text: "Contenders take turns, each on a cluster of its own. " + contendedText},

@@ -14,7 +14,7 @@ import (
 // The columns of tables that are alike.
 const (
 	pairColumns      = "pair pair-p99 commands client server"
-	contendedColumns = "hand-overs rate over over-p99 wait wait-p99 wait-max jain never per-over commands client server"
+	contendedColumns = "hand-overs rate beside over over-p99 wait wait-p99 wait-max jain never per-over commands client server"
 	keepColumns      = "count acquire extend release lock-bytes after-bytes client-bytes commands client server"
 )
 
@@ -55,10 +55,9 @@ func goroutines(held, length time.Duration) []measure.Situation {
 		Rounds: 5, For: length}}
 }
 
-// contended is processes that want one name, contenders in turns or one after the
-// other.
-func contended(held time.Duration, turns bool) []measure.Situation {
-	return []measure.Situation{{ID: fmt.Sprintf("contended/16/%dms", held.Milliseconds()), Work: measure.Processes, Turns: turns,
+// contended is processes that want one name, contenders in turns.
+func contended(held time.Duration) []measure.Situation {
+	return []measure.Situation{{ID: fmt.Sprintf("contended/16/%dms", held.Milliseconds()), Work: measure.Processes, Turns: true,
 		Count: 16, Held: held, Rounds: 5, For: time.Second}}
 }
 
@@ -81,7 +80,7 @@ var redis = report.Page{
 		{Heading: "## 64 and 1,000 goroutines on names of their own", Contenders: keys(ours, "redsync-failfast", peers),
 			Columns:    "rate beside alone scales commands client server",
 			Situations: []measure.Situation{own(64), own(1000)},
-			Text:       "In one process, contenders in turns: pairs a second, the median of rounds with all processors and with GOMAXPROCS=1. Native is redsync over rueidis."},
+			Text:       "One process, contenders in turns: pairs a second, with all processors and with GOMAXPROCS=1. Native is redsync over rueidis."},
 		{Heading: "## Over links of 1 ms: uncontended pair", Columns: pairColumns, Situations: pair("linked-pair", linked),
 			Contenders: keys(ours, "redsync-goredis redsync-rueidis redislock rueidislock"),
 			Text:       "Every connection goes through a process that passes on what is sent half a millisecond later, in both directions."},
@@ -91,8 +90,8 @@ var redis = report.Page{
 		{Heading: "### 16 goroutines, 0 ms held", Columns: contendedColumns, Contenders: keys(ours, peers), Situations: goroutines(0, 500*time.Millisecond)},
 		{Heading: "### 16 goroutines, 1 ms held", Columns: contendedColumns, Contenders: keys(ours, peers), Situations: goroutines(time.Millisecond, time.Second)},
 		{Heading: "## Processes on one name", Text: "They begin together and lock, hold and release until the time is over. Contenders take turns, each on servers of its own. " + contendedText},
-		{Heading: "### 16 processes, 0 ms held", Columns: contendedColumns, Nodes: []int{1}, Contenders: keys(ours, peers), Situations: contended(0, true)},
-		{Heading: "### 16 processes, 1 ms held", Columns: contendedColumns, Contenders: keys(ours, peers), Situations: contended(time.Millisecond, true)},
+		{Heading: "### 16 processes, 0 ms held", Columns: contendedColumns, Nodes: []int{1}, Contenders: keys(ours, peers), Situations: contended(0)},
+		{Heading: "### 16 processes, 1 ms held", Columns: contendedColumns, Contenders: keys(ours, peers), Situations: contended(time.Millisecond)},
 		{Heading: "## Held locks", Columns: keepColumns, Contenders: keys(ours, "rueidislock etcd"), Nodes: []int{1},
 			Situations: []measure.Situation{keep("leases", 10_000)},
 			Text:       keepText + " redsync and bsm/redislock have no keep-alive. etcd keeps all locks of a session alive by one lease."},

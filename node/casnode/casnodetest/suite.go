@@ -333,12 +333,17 @@ func (p *probe) refuse(why string, seen casnode.Snapshot, w casnode.Write) {
 	if done || after.Row.Version != before.Row.Version || string(after.Row.State) != string(before.Row.State) {
 		p.Errorf("Swap of %q (stamped: %v) was done, %s", name, w.Stamped, why)
 	}
-	if present.Server == "" && !w.Stamped {
-		return
+	if present.Server != "" || w.Stamped {
+		p.ofPresent("Swap", name, before, present, after)
 	}
-	if present.Row.Version != before.Row.Version || string(present.Row.State) != string(before.Row.State) ||
-		name != casnode.MarkerName && present.Marker.Version != before.Marker.Version || present.Server != before.Server ||
-		present.Now.Before(before.Now) || present.Now.After(after.Now) || present.KeepsFences != before.KeepsFences || present.Floor < before.Floor {
-		p.Errorf("Swap of %q (stamped: %v) returned a snapshot that is not of the present", name, w.Stamped)
+}
+
+// ofPresent checks a snapshot against those that were read before and after it.
+func (p *probe) ofPresent(what, name string, before, seen, after casnode.Snapshot) {
+	p.Helper()
+	if seen.Row.Version != before.Row.Version || string(seen.Row.State) != string(before.Row.State) ||
+		name != casnode.MarkerName && seen.Marker.Version != before.Marker.Version || seen.Server != before.Server ||
+		seen.Now.Before(before.Now) || seen.Now.After(after.Now) || seen.KeepsFences != before.KeepsFences || seen.Floor < before.Floor {
+		p.Errorf("%s of %q returned a snapshot that is not of the present", what, name)
 	}
 }

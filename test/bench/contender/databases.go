@@ -67,8 +67,8 @@ func openSQL(driver, dsn string, first func(*sql.DB) error, lock func(ctx contex
 	}, nil
 }
 
-// lockAdvisory and getLock leave a deadline to the
-// server: a request that is given up would cost its connection.
+// lockAdvisory and getLock leave a deadline to the server: a request that is given up
+// would cost its connection.
 func lockAdvisory(ctx context.Context, c *sql.Conn, name string) error {
 	limit, args := "", []any{name}
 	if deadline, limited := ctx.Deadline(); limited { // it is set when the same statement waits for the lock

@@ -43,10 +43,11 @@ func ThisMachine(programs [][2]string, modules []string) Machine {
 	cpu, _ := os.ReadFile("/proc/cpuinfo")
 	_, model, _ := strings.Cut(string(cpu), "model name\t: ")
 	model, _, _ = strings.Cut(model, "\n")
+	load, _ := os.ReadFile("/proc/loadavg") // of others: it is not idle
 	m := Machine{
 		{"date", time.Now().UTC().Format("2006-01-02 15:04 MST")},
 		{"commit", strings.TrimSpace(string(commit))},
-		{"processor", fmt.Sprintf("%d × %s", runtime.NumCPU(), model)},
+		{"processor", fmt.Sprintf("%d × %s, load average %s", runtime.NumCPU(), model, load[:min(len(load), 4)])},
 		{"Go", runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH},
 		{"disk", "4 KiB are written and synced in " + Short(syncTime()) + ", the median"},
 	}

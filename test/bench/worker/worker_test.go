@@ -9,10 +9,23 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/test/bench/clock"
 	"github.com/redlatch/redlatch/test/bench/contender"
+	"github.com/redlatch/redlatch/test/bench/server"
 	"github.com/redlatch/redlatch/test/bench/stats"
 )
+
+func TestContendersOfACrowdAreApart(t *testing.T) {
+	r, err := server.StartRedis(t.Context(), 1)
+	check.Must(t, err)
+	defer r.Stop()
+	w, err := ready(Config{Contender: "redlatch", Addresses: r.Addresses(), Contenders: 3, Apart: true})
+	check.Must(t, err)
+	if l := w.lockers; l[0] == l[1] || l[1] == l[2] || l[0] == l[2] {
+		t.Error("two contenders share their connections")
+	}
+}
 
 // TestFailuresAreCountedByTheirKind has a contender whose calls fail in turn.
 func TestFailuresAreCountedByTheirKind(t *testing.T) {
