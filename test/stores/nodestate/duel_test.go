@@ -139,7 +139,7 @@ type duel struct {
 
 func newDuel(t *testing.T, r rival, real *watched, name string, seed uint64) *duel {
 	d := &duel{t: t, rival: r, seed: seed, name: name, s: rand.New(rand.NewPCG(seed, 0)), real: real, began: time.Now(), slowest: real.read}
-	d.plain, d.alone, d.brief = one(d.s, 6), one(d.s, 4), one(d.s, 2) && !r.keeps
+	d.plain, d.alone, d.brief = one(d.s, 6), one(d.s, 4) || r.places, one(d.s, 2) && !r.keeps
 	d.long, d.window = time.Hour, 2*time.Second
 	if seed%2 == 0 {
 		d.long, d.window = 10*time.Second, 10*time.Second

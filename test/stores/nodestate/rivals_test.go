@@ -39,6 +39,9 @@ type rival struct {
 	// rows says that the store keeps rows, which are not written for each renewal
 	// of a place in the queue, and that its waiters poll.
 	rows bool
+	// places says that the queue is in places, of which the model knows nothing: then
+	// nobody waits.
+	places bool
 	// keeps says that a fence binds beyond its retention.
 	keeps bool
 	// marks says that it has a marker.
@@ -56,10 +59,10 @@ func rivals() []rival {
 		{name: "sqlite", rows: true, keeps: true, start: alone(func(t *testing.T) (node.Node, error) {
 			return sqlite.Open(filepath.Join(t.TempDir(), "locks.db"), nil)
 		})},
-		{name: "postgres", stamps: true, rows: true, marks: true, start: alone(func(t *testing.T) (node.Node, error) {
+		{name: "postgres", stamps: true, rows: true, places: true, marks: true, start: alone(func(t *testing.T) (node.Node, error) {
 			return postgres.Open(servertest.PostgreSQL(t), &postgres.Options{Table: newTable(), Poll: true})
 		})},
-		{name: "mariadb", stamps: true, rows: true, marks: true, start: alone(func(t *testing.T) (node.Node, error) {
+		{name: "mariadb", stamps: true, rows: true, places: true, marks: true, start: alone(func(t *testing.T) (node.Node, error) {
 			return mysql.Open(servertest.MariaDB(t), &mysql.Options{Table: newTable()})
 		})},
 	}
