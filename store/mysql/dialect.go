@@ -2,8 +2,11 @@ package mysql
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/node/casnode"
 )
 
 // dialect has what MariaDB and MySQL express in different ways.
@@ -95,7 +98,11 @@ var unfit = map[string]string{
 }
 
 // texts are the statements, for one table.
-type texts struct{ read, update, insert, mark, first, rows, remove, undo, stampedUpdate, stampedInsert string }
+type texts struct {
+	read, update, insert, mark, first, rows, remove, undo, stampedUpdate, stampedInsert string
+	// These are of places.
+	put, drop, renew, live, list, ofProcess, ofDead string
+}
 
 // statements returns them. The marker's name is a literal of hexadecimal digits:
 // under one of the server's modes an empty string is NULL.
@@ -107,14 +114,18 @@ type texts struct{ read, update, insert, mark, first, rows, remove, undo, stampe
 // read. It locks the row itself for writing at once, so two of them cannot deadlock.
 // See write for a row that is missing.
 //
-// Every check is in every statement. Prepared, all of fitness takes a sixth of it. To
+// Every check is in every statement. Prepared, all of fitness takes a fifth of it. To
 // judge a connection once would save no more than that, and miss what changes later:
 // a proxy hands over another session, an operator makes the server a replica.
-func (d *dialect) statements(table, fitness string) texts {
+func (d *dialect) statements(table, places, fitness string) texts {
+	const present = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+	// In this order the first ones are found first.
+	const living = ` FROM PLACES_ p STRAIGHT_JOIN PLACES_ a ON a.name = x'' AND a.ticket = 0 AND a.waiter = p.process AND a.lapses > NOW_ WHERE p.name `
+	const this = ` WHERE name = ? AND ticket = ? AND waiter = ? AND lapses = ?`
 	put := func(s string) string {
 		s = strings.ReplaceAll(s, "SAME_", "SERVER_ = ? AND FITNESS_ = 'fit'")
-		return strings.NewReplacer("STATE_", "CAST(? AS BINARY)", "AND TIMELY_", "", "TABLE_", table, "SERVER_", d.server, "FITNESS_", fitness,
-			"NOW_", "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+		return strings.NewReplacer("STATE_", "CAST(? AS BINARY)", "AND TIMELY_", "", "TABLE_", table, "PLACES_", places, "SERVER_", d.server, "FITNESS_", fitness,
+			"NOW_", present, "LAPSES_", fmt.Sprintf("%s + %d", present, casnode.PlaceLease.Microseconds()),
 			"LATER_", "TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))").Replace(s)
 	}
 	// stamped has the statement compare the clock, and write by how much it is later.
@@ -132,8 +143,23 @@ func (d *dialect) statements(table, fitness string) texts {
 		// It waits for nobody, so the time at which it began is the time of the
 		// read. UTC: the session may have any time zone. A session can set that
 		// time, but not SYSDATE: see checkClock.
-		read: put(`SELECT NOW_, LATER_, SERVER_, FITNESS_, l.version, l.state, m.version, m.state
-			FROM (SELECT 1) one LEFT JOIN TABLE_ l ON l.name = COALESCE(?, x'') LEFT JOIN TABLE_ m ON m.name = x''`),
+		// It has a row for each of the first places, or one.
+		read: put(`SELECT NOW_, LATER_, SERVER_, FITNESS_, l.version, l.state, m.version, m.state,
+				EXISTS (SELECT 1 FROM PLACES_ WHERE name = COALESCE(?, x'') AND ticket = ? AND waiter = ?),
+				(SELECT 1 + COUNT(*) FROM PLACES_ WHERE name = COALESCE(?, x'') AND ticket <= ? AND (ticket < ? OR waiter < ?)),
+				f.ticket, f.waiter, f.process
+			FROM (SELECT 1) one LEFT JOIN TABLE_ l ON l.name = COALESCE(?, x'') LEFT JOIN TABLE_ m ON m.name = x''
+			LEFT JOIN (SELECT p.ticket, p.waiter, p.process` + living + `= COALESCE(?, x'') ORDER BY p.ticket, p.waiter LIMIT ` +
+			strconv.Itoa(casnode.FirstPlaces) + `) f ON 1`),
+		put:   put(`INSERT INTO PLACES_ (name, ticket, waiter, process, lapses) VALUES (?, ?, ?, ?, 0)`),
+		drop:  put(`DELETE FROM PLACES_` + this),
+		renew: put(`UPDATE PLACES_ SET lapses = LAPSES_ WHERE name = x'' AND ticket = 0 AND waiter = ? AND lapses > NOW_`),
+		live: put(`INSERT INTO PLACES_ (name, ticket, waiter, process, lapses) VALUES (x'', 0, ?, ?, LAPSES_)
+			ON DUPLICATE KEY UPDATE lapses = VALUES(lapses)`),
+		list:      put(`SELECT p.name, p.ticket, p.waiter, p.process, p.lapses` + living + `> x'' AND p.name = COALESCE(?, p.name) ORDER BY p.name, p.ticket, p.waiter`),
+		ofProcess: put(`SELECT name, ticket, waiter, process, lapses FROM PLACES_ WHERE name = ? AND process = ?`),
+		ofDead: put(`SELECT p.name, p.ticket, p.waiter, p.process, p.lapses FROM PLACES_ p
+			LEFT JOIN PLACES_ a ON a.name = x'' AND a.ticket = 0 AND a.waiter = p.process AND a.lapses > NOW_ WHERE a.name IS NULL`),
 		update: put(update), stampedUpdate: stamped(update),
 		insert: put(insert), stampedInsert: stamped(insert),
 		mark:  put(`UPDATE TABLE_ SET version = ?, state = ? WHERE name = x'' AND version = ? AND SAME_`),

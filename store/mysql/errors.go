@@ -38,6 +38,8 @@ func number(err error) uint16 {
 	return 0
 }
 
+var errBetween = fmt.Errorf("other transactions came between (%w)", node.ErrUnsent)
+
 // explain adds to an error of the server what to do about it.
 func explain(err error) error {
 	if err == nil {

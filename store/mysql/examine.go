@@ -45,7 +45,7 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 	found := n.Rights(ctx, exam, "give the user the rights that redlatch schema mysql prints")
 	var version, engine string
 	var flush, binary, sync int
-	database, table := n.store.where()
+	database, table := where(n.store.table)
 	if err := n.store.db.QueryRowContext(ctx, healthText, database, table).Scan(&version, &flush, &binary, &sync, &engine); err != nil {
 		return found.All, explain(err)
 	}

@@ -18,15 +18,9 @@ type between struct {
 	f func()
 }
 
-func (b between) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, error) {
+func (b between) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (bool, casnode.Snapshot, error) {
 	b.f()
-	return b.store.Swap(ctx, seen, next, wakes)
-}
-
-// SwapStamped is between what the node remembers and its write.
-func (b between) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, casnode.Snapshot, error) {
-	b.f()
-	return b.store.SwapStamped(ctx, seen, next, wakes)
+	return b.store.Swap(ctx, seen, w)
 }
 
 const PoolSize = poolSize

@@ -85,7 +85,7 @@ func From(db *sql.DB, opts *Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &store{db: db, name: o.Name, table: table}
+	s := &store{db: db, name: o.Name, table: table, places: placesOf(table)}
 	return &Node{casnode.New(s, &casnode.Options{Requests: db.Stats().MaxOpenConnections}), s}, nil
 }
 
@@ -101,7 +101,8 @@ func Schema(table string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return create(q) + ";\nGRANT SELECT, INSERT, UPDATE, DELETE ON " + q + " TO locks;\n" +
+	const rights = ";\nGRANT SELECT, INSERT, UPDATE, DELETE ON %s TO locks;\n"
+	return fmt.Sprintf(create(q)+rights+createPlaces(placesOf(q))+rights, q, placesOf(q)) +
 		// Comments that one of the two servers executes.
 		"-- Whether this server replicates from another one, which MariaDB shows:\n" +
 		"/*M! GRANT " + mariaDB.seeSources + " TO locks */;\n" +

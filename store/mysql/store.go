@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,10 +16,10 @@ import (
 
 // store is the table.
 type store struct {
-	db    *sql.DB
-	own   bool // close the database
-	name  string
-	table string // quoted
+	db            *sql.DB
+	own           bool // close the database
+	name          string
+	table, places string // quoted
 	// prepared is what Prepare found out; nil if it must look again.
 	prepared atomic.Pointer[prepared]
 }
@@ -122,37 +123,49 @@ func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err 
 		return r, err
 	}
 	defer c.Close()
-	return s.read(ctx, c, name)
+	r, _, err = s.read(ctx, c, casnode.Place{Name: name})
+	return r, err
 }
 
-func (s *store) read(ctx context.Context, c session, name string) (r casnode.Snapshot, err error) {
+// read reads the row of a place, and reports whether the place is there.
+//
+// Each statement has a snapshot of its own, whatever the isolation: it is a transaction
+// of its own, or refused. So it sees what was committed before it.
+func (s *store) read(ctx context.Context, c session, p casnode.Place) (r casnode.Snapshot, there bool, err error) {
 	var now, later int64 // microseconds
 	var fitness string
-	var version, marker sql.NullString
+	var version, marker, waiter, process sql.NullString
+	var ticket sql.NullInt64
+	name := []byte(p.Name)
 	begun := time.Now()
-	err = c.queryRow(ctx, c.texts.read, []byte(name)).
-		Scan(&now, &later, &r.Server, &fitness, &version, &r.Row.State, &marker, &r.Marker.State)
+	err = query(ctx, c, c.limit(ctx, c.texts.read), []any{name, p.Ticket, p.Waiter, name, p.Ticket, p.Ticket, p.Waiter, name, name},
+		[]any{&now, &later, &r.Server, &fitness, &version, &r.Row.State, &marker, &r.Marker.State, &there, &r.Rank, &ticket, &waiter, &process}, func() {
+			if ticket.Valid {
+				r.Places = append(r.Places, casnode.Place{Name: p.Name, Waiter: waiter.String, Process: process.String, Ticket: ticket.Int64})
+			}
+		})
 	if err != nil {
-		return r, explain(err)
+		return r, there, err
 	}
+	slices.SortFunc(r.Places, inOrder)
 	if fitness == "fit" && !checkClock(time.Duration(later)*time.Microsecond, time.Since(begun)) {
 		fitness = "timestamp"
 	}
 	if err := s.checkFitness(ctx, c.Conn, fitness); err != nil {
-		return r, err
+		return r, there, err
 	}
 	if !marker.Valid {
-		return r, fmt.Errorf("the table has been emptied: %w", casnode.ErrUnprepared)
+		return r, there, fmt.Errorf("the table has been emptied: %w", casnode.ErrUnprepared)
 	}
 	r.Now = time.UnixMicro(now).UTC()
-	r.Row.Name, r.Row.Version = name, version.String
+	r.Row.Name, r.Row.Version = p.Name, version.String
 	r.Marker.Name, r.Marker.Version = casnode.MarkerName, marker.String
 	if r.Server == c.id {
-		return r, nil
+		return r, there, nil
 	}
 	// Another server has taken the place of the one that was looked at.
 	s.prepared.CompareAndSwap(c.prepared, nil)
-	return r, fmt.Errorf("its connections lead to several servers, %s and %s: give the address of one (%w)", c.id, r.Server, casnode.ErrUnprepared)
+	return r, there, fmt.Errorf("its connections lead to several servers, %s and %s: give the address of one (%w)", c.id, r.Server, casnode.ErrUnprepared)
 }
 
 // checkClock reports whether the time of a statement can be its server's: when it
@@ -207,68 +220,56 @@ func rollBack(ctx context.Context, c *sql.Conn) {
 	}
 }
 
-// Swap sends no wakes: waiters poll.
-func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, _ []string) (bool, error) {
-	c, err := s.enter(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer c.Close()
-	var text string
-	var args []any
-	switch {
-	case next.Name == casnode.MarkerName:
-		text, args = c.mark, []any{next.Version, next.State, seen.Row.Version, seen.Server}
-	case seen.Row.Version == "":
-		text, args = c.insert, []any{next.Version, next.State, []byte(next.Name), seen.Server, seen.Marker.Version}
-	default:
-		text, args = c.update, []any{next.Version, next.State, []byte(next.Name), seen.Server, seen.Marker.Version, seen.Row.Version, seen.Row.Version}
-	}
-	done, err := c.write(ctx, text, args, seen, next)
-	if done || err != nil {
-		return done, err
-	}
-	// Row, marker or server are others. Or it is this session, which the next
-	// read may not have.
-	var fitness string
-	if err := c.queryRow(ctx, "SELECT "+c.fit).Scan(&fitness); err != nil {
-		return false, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
-	}
-	if err := s.checkFitness(ctx, c.Conn, withoutTable(fitness)); !errors.Is(err, errReplicated) {
-		return false, err
-	}
-	return false, nil
-}
-
-// SwapStamped reads in the same session if it writes nothing.
+// Swap sends no wakes: waiters poll. It reads in the same session if it writes nothing,
+// and after the commit if the places are needed.
 //
-// A statement that took milliseconds until it compared the clock writes nothing: its
-// server was busy. If nothing else is the reason it is executed again. Its caller
+// A stamped statement that took milliseconds until it compared the clock writes nothing:
+// its server was busy. If nothing else is the reason it is executed again. Its caller
 // would take the server for far away, and read before every write for a while.
-func (s *store) SwapStamped(ctx context.Context, seen casnode.Snapshot, next casnode.Row, _ []string) (done bool, present casnode.Snapshot, err error) {
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
 	c, err := s.enter(ctx)
 	if err != nil {
 		return false, present, err
 	}
 	defer c.Close()
-	end := seen.Now.Add(casnode.Span)
-	text, args := c.stampedInsert, []any{next.Version, seen.Now.UnixMicro(), next.State, []byte(next.Name), seen.Server, seen.Now.UnixMicro(), end.UnixMicro(), seen.Marker.Version}
-	if seen.Row.Version != "" {
-		text, args = c.stampedUpdate, append(args, seen.Row.Version, seen.Row.Version)
+	next, end := w.Row, seen.Now.Add(casnode.Span)
+	text, update, args := c.insert, c.update, []any{next.Version, next.State, []byte(next.Name), seen.Server, seen.Marker.Version}
+	if w.Stamped {
+		text, update = c.stampedInsert, c.stampedUpdate
+		args = []any{next.Version, seen.Now.UnixMicro(), next.State, []byte(next.Name), seen.Server, seen.Now.UnixMicro(), end.UnixMicro(), seen.Marker.Version}
+	}
+	switch {
+	case next.Name == casnode.MarkerName:
+		text, args = c.mark, []any{next.Version, next.State, seen.Row.Version, seen.Server}
+	case seen.Row.Version != "":
+		text, args = update, append(args, seen.Row.Version, seen.Row.Version)
 	}
 	for range 3 {
-		if done, err = c.write(ctx, text, args, seen, next); done || err != nil {
-			return done, present, err
+		if done, err = c.write(ctx, text, args, seen, next); err != nil {
+			return false, present, err
 		}
-		if present, err = s.read(ctx, c, next.Name); err != nil {
-			return false, present, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+		if done && w.Drop != nil {
+			_ = c.remove(ctx, *w.Drop, 0) // else it is evicted when its turn comes
 		}
-		if present.Row.Version != seen.Row.Version || present.Marker.Version != seen.Marker.Version || present.Now.Before(seen.Now) || present.Now.After(end) {
-			break
+		if done && !w.Look {
+			return true, present, nil
+		}
+		present, _, err = s.read(ctx, c, casnode.Place{Name: next.Name})
+		switch {
+		case done && err != nil: // it is committed
+			return false, casnode.Snapshot{}, errors.New(err.Error())
+		case err != nil:
+			return false, casnode.Snapshot{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+		case done || !w.Stamped || present.Row.Version != seen.Row.Version || present.Marker.Version != seen.Marker.Version ||
+			present.Now.Before(seen.Now) || present.Now.After(end):
+			return done, present, nil
 		}
 	}
 	return false, present, nil
 }
+
+// Stamps has a write obey Write.Stamped.
+func (s *store) Stamps() {}
 
 // write executes a statement that writes a row, and reports whether it did.
 //
@@ -320,16 +321,16 @@ func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnod
 		return err
 	}
 	defer c.Close()
-	text := strings.ReplaceAll(c.remove, "NAMES_", "?"+strings.Repeat(", ?", len(rows)-1))
+	text := strings.ReplaceAll(c.texts.remove, "NAMES_", "?"+strings.Repeat(", ?", len(rows)-1))
 	_, err = c.exec(ctx, text, append(names, versions...)...)
 	return explain(err)
 }
 
 func (s *store) String() string { return s.name }
 
-// where returns the table's database, if it has one of its own, and its name.
-func (s *store) where() (database *string, table string) {
-	parts := strings.Split(strings.ReplaceAll(s.table, "`", ""), ".")
+// where returns a table's database, if it has one of its own, and its name.
+func where(quoted string) (database *string, table string) {
+	parts := strings.Split(strings.ReplaceAll(quoted, "`", ""), ".")
 	if len(parts) == 2 {
 		return &parts[0], parts[1]
 	}

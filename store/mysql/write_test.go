@@ -119,7 +119,7 @@ func warm(t testing.TB, n *mysql.Node) {
 			row := casnode.Row{Name: fmt.Sprint("warm\xff", i), Version: version, State: casnode.Unmarked()}
 			seen, err := s.Read(t.Context(), row.Name)
 			must(t, err)
-			if done, err := s.Swap(t.Context(), seen, row, nil); err != nil || !done {
+			if done, _, err := s.Swap(t.Context(), seen, casnode.Write{Row: row}); err != nil || !done {
 				t.Fatalf("a row is written: %v, %v", done, err)
 			}
 		}
@@ -199,7 +199,7 @@ func lateWrite(t *testing.T, p product) {
 		begun := time.Now()
 		time.AfterFunc(30*time.Millisecond, func() { keeps.Rollback() })
 		next := casnode.Row{Name: "warm\xff0", Version: "third", State: casnode.Unmarked()}
-		done, _, err := s.(casnode.Stamper).SwapStamped(t.Context(), seen, next, nil)
+		done, _, err := s.Swap(t.Context(), seen, casnode.Write{Row: next, Stamped: true})
 		must(t, err)
 		if !done {
 			stall.In(t, casnode.Span/2, begun)
