@@ -479,3 +479,39 @@ func TestRandomOrderOfStatements(t *testing.T) {
 	}
 	t.Log(longest)
 }
+
+// TestWakeDoesNotEndWhatATimerStandsFor has a row in a wake that refers to a timer: it
+// does not say which timers run.
+func TestWakeDoesNotEndWhatATimerStandsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelf := clockless.New(nil)
+		var nodes []*casnode.Node
+		for range 2 {
+			n := casnode.New(clockless.Placed{Timed: clockless.Timed{Store: shelf.Open()}}, nil)
+			defer n.Close()
+			n.Listen(func(node.Wake) {})
+			nodes = append(nodes, n)
+		}
+		token := node.Token(time.Now().UnixMicro())
+		do := func(n *casnode.Node, op node.Op, value string, wait bool, share node.Share) node.Reply {
+			token++
+			r, err := n.Do(t.Context(), node.Request{Op: op, Name: "job", Value: value, Share: share, TTL: time.Minute, Token: token, Ticket: int64(token), Wait: wait, Window: window, Retention: time.Minute})
+			check.Must(t, err)
+			return r
+		}
+		slots := node.Share{Mode: node.Slotted, Slots: 2}
+		do(nodes[0], node.OpAcquire, "first", false, slots)
+		second := do(nodes[0], node.OpAcquire, "second", false, slots).Share
+		do(nodes[0], node.OpAcquire, "refused", false, slots) // leaves a timer
+		for range 2 {
+			do(nodes[1], node.OpAcquire, "waiter", true, slots) // the first time, it begins to hear
+			synctest.Wait()
+		}
+		do(nodes[0], node.OpRelease, "second", false, second)
+		synctest.Wait()
+		r := do(nodes[1], node.OpAcquire, "waiter", true, slots)
+		if r.Status != node.Granted || r.Share != second {
+			t.Errorf("%v, %v; want %v, beside the first", r.Status, r.Share, second)
+		}
+	})
+}
