@@ -83,7 +83,7 @@ func (q *Queue) unkeep() { q.Head, q.Notice, q.Lapses = "", NoNotice, time.Time{
 func (q *Queue) isNextBeside(req node.Request, asks bool, room node.Room) bool {
 	kept := q.rank(q.Head) - 1
 	switch {
-	case asks && kept >= 0 && q.Head == req.Value:
+	case asks && q.Head == req.Value: // also if others with older tickets are in sight now
 		return room.Take(req.Share)
 	case req.Op != node.OpYield && kept >= 0 && !room.Take(q.Waiters[kept].Share):
 		return false
