@@ -151,11 +151,12 @@ func (c *Claim) delay(v View) time.Duration {
 		}
 		return delay
 	case !notified:
-		still, step := min((now-c.wait.since)/10, pollStill), pollStep
+		still := now - c.wait.since
+		delay := min(time.Duration(rank)*pollStep, max(still, pollStep)) // soon, to see how fast it moves
 		if c.wait.pace > 0 {
-			step = max(time.Duration(c.wait.pace)*time.Microsecond/2, pollLeast)
+			delay = time.Duration(rank) * max(time.Duration(c.wait.pace)*time.Microsecond/2, pollLeast)
 		}
-		return min(max(time.Duration(rank)*step, still), pollMost)
+		return min(max(delay, min(still/10, pollStill)), pollMost)
 	}
 	delay := pollMost
 	c.wait.front = rank <= 2
