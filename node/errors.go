@@ -16,9 +16,10 @@ var (
 	// the server.
 	ErrBusy = errors.New("redlatch: the connections of this program's pool are in use")
 
-	// ErrContended is wrapped by a node's error, along with ErrUnsent, when others
-	// changed what the request was about at each of its tries. The server answers.
-	ErrContended = errors.New("redlatch: many write at once")
+	// ErrContended is wrapped by a node's error, along with ErrUnsent, when the server
+	// answers, and too many ask it: others changed what the request was about at each
+	// of its tries, or it takes no more connections. A caller goes on asking.
+	ErrContended = errors.New("redlatch: too many ask at once")
 
 	// ErrClosed is returned when the client was closed; by a node, along with
 	// ErrUnsent, when the node was.

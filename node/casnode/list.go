@@ -15,6 +15,9 @@ const listBatch = 500
 func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	waiting := map[string]int{}
 	if n.queue.store != nil {
+		if err := n.prepare(ctx); err != nil {
+			return n.explain(err)
+		}
 		places, err := n.places(ctx, "")
 		if err != nil {
 			return err

@@ -130,25 +130,13 @@ func (q *places) find(w waiter) (p ownPlace, known bool) {
 // expect notes that a request will have a place. It returns it, and whether it was
 // stored before.
 func (q *places) expect(req node.Request) (place Place, again bool) {
-	now, w := q.uptime(), waiter{req.Name, req.Value}
+	p := q.meet(waiter{req.Name, req.Value})
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if now-q.pruned > leftFor {
-		q.pruned = now
-		maps.DeleteFunc(q.own, func(_ waiter, p *ownPlace) bool {
-			return now-p.asked > remembered || p.left && now-p.asked > leftFor
-		})
-	}
-	p := q.own[w]
-	if p == nil {
-		p = new(ownPlace)
-		q.own[w] = p
-	}
 	if p.Name == "" {
 		p.Place, p.left = placeOf(req), false
 		p.Process = q.process
 	}
-	p.asked = now
 	return p.Place, p.put
 }
 
@@ -165,22 +153,41 @@ const leftFor = 10 * time.Second
 func (q *places) forget(w waiter, left bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p := q.own[w]; p != nil && left {
+	switch p := q.own[w]; {
+	case p == nil:
+	case left:
 		p.Place, p.put, p.left = Place{}, false, true
-	} else {
+	case !p.unsure:
 		delete(q.own, w)
 	}
 }
 
-// doubt notes that an acquisition may still be written.
-func (q *places) doubt(req node.Request) {
+// meet notes that this process is asked to acquire a name.
+func (q *places) meet(w waiter) *ownPlace {
+	now := q.uptime()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := waiter{req.Name, req.Value}
-	if q.own[w] == nil {
-		q.own[w] = new(ownPlace)
+	if now-q.pruned > leftFor {
+		q.pruned = now
+		maps.DeleteFunc(q.own, func(_ waiter, p *ownPlace) bool {
+			return now-p.asked > remembered || p.left && now-p.asked > leftFor
+		})
 	}
-	q.own[w].unsure, q.own[w].asked = true, q.uptime()
+	p := q.own[w]
+	if p == nil {
+		p = new(ownPlace)
+		q.own[w] = p
+	}
+	p.asked = now
+	return p
+}
+
+// doubt notes that an acquisition may still be written.
+func (q *places) doubt(req node.Request) {
+	p := q.meet(waiter{req.Name, req.Value})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p.unsure = true
 }
 
 var seed = maphash.MakeSeed()
@@ -332,8 +339,8 @@ func (n *Node) follow(ctx context.Context, req node.Request, d *decision, presen
 		}
 	}
 	switch {
-	case d.drop != nil, req.Op == node.OpRelease:
-		n.queue.forget(w, d.drop == nil)
+	case req.Op == node.OpRelease, req.Op == node.OpAcquire && d.reply.Status == node.Granted:
+		n.queue.forget(w, req.Op == node.OpRelease)
 	case d.entry.Queue.Late() && n.queue.has(w):
 		p, _ := n.queue.find(w)
 		_, _ = n.leave(ctx, p.Place)

@@ -265,7 +265,8 @@ func parseFloor(text string) (floor node.Token, err error) {
 }
 
 // Swap writes a row in one transaction, which also reads: the places after the write, or
-// all that is there instead.
+// all that is there instead. Where nobody waits it is rarely refused, and then reads
+// apart: the members would store and carry the operations each time.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
 	row := w.Row
 	same := []clientv3.Cmp{is(s.version(row.Name), seen.Row.Version), is(s.identity(), seen.Server)}
@@ -282,12 +283,21 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		}
 	}
 	ops = append(s.wakes(ops, w.Wakes), s.firstOf(row.Name))
-	r, err := s.either(ctx, same, ops, s.gets(row.Name))
-	if err != nil {
-		return false, present, err
+	var otherwise []clientv3.Op
+	if len(seen.Places) > 0 || w.Drop != nil {
+		otherwise = s.gets(row.Name)
 	}
-	if !r.Succeeded {
+	r, err := s.either(ctx, same, ops, otherwise)
+	switch {
+	case err != nil:
+		return false, present, err
+	case !r.Succeeded && otherwise != nil:
 		present, err = s.snapshot(row.Name, r, 0)
+		return false, present, err
+	case !r.Succeeded:
+		if present, err = s.Read(ctx, row.Name); err != nil && !errors.Is(err, casnode.ErrUnprepared) {
+			return false, casnode.Snapshot{}, nil // the next read says why
+		}
 		return false, present, err
 	}
 	if w.Drop != nil {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redlatch/redlatch/node"
@@ -23,6 +24,8 @@ func explain(err error) error {
 		return err
 	case refused.Code == "42P01":
 		return fmt.Errorf("%w: %w (%w)", casnode.ErrUnprepared, err, node.ErrUnsent)
+	case refused.Code == "53300" || refused.Code == "08P01" && strings.Contains(refused.Message, "no more connections allowed"): // of the server, and of PgBouncer
+		return fmt.Errorf("%w: %w (%w)", node.ErrContended, err, node.ErrUnsent)
 	case refused.Code == "42501":
 		return fmt.Errorf("%w: grant the rights that redlatch schema postgres prints (%w)", err, node.ErrUnsent)
 	case refused.Code == "25006":

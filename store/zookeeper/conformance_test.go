@@ -101,6 +101,6 @@ func TestConformance(t *testing.T) {
 			root := "/" + rand.Text()
 			return open(t, address+root), open(t, address+root)
 		},
-		Sweeps: true, Hears: true, Places: true, Observed: true, Timers: true, ShortestTimer: shortest,
+		Sweeps: true, Hears: true, Places: true, Arrival: true, Observed: true, Timers: true, ShortestTimer: shortest,
 	})
 }

@@ -106,6 +106,37 @@ func TestLockOutlivesTheSession(t *testing.T) {
 	want(t, other, request(node.OpAcquire, "two", time.Minute), node.Granted)
 }
 
+// TestPlacesGoWithTheirSession cuts a waiter off for longer than its session lasts. When
+// it asks again, it has a place.
+func TestPlacesGoWithTheirSession(t *testing.T) {
+	t.Parallel()
+	proxy, n, other := through(t)
+	want(t, other, request(node.OpAcquire, "holder", time.Minute), node.Granted)
+	waits := request(node.OpAcquire, "waiter", time.Minute)
+	waits.Wait, waits.Ticket = true, 1
+	want(t, n, waits, node.Held)
+	places := func(count int) {
+		t.Helper()
+		poll.Within(t, patience, func() error {
+			all, err := other.store.Places(t.Context(), "")
+			if err == nil && len(all) != count {
+				err = fmt.Errorf("the places are %v", all)
+			}
+			return err
+		})
+	}
+	places(1)
+	proxy.Partition(true)
+	places(0)
+	proxy.Partition(false)
+	want(t, n, waits, node.Held)
+	places(1)
+	want(t, other, request(node.OpRelease, "holder", time.Minute), node.Granted)
+	waits.Token = node.Token(time.Now().UnixMicro())
+	want(t, n, waits, node.Granted)
+	places(0)
+}
+
 // TestWriteWhoseAnswerIsLostIsOfUnknownOutcome swallows the replies of a server, until
 // the session has expired.
 func TestWriteWhoseAnswerIsLostIsOfUnknownOutcome(t *testing.T) {

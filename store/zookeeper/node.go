@@ -11,16 +11,23 @@
 // All is below one znode, the root: /redlatch, or the path of the address. Its parent
 // must exist.
 //
-//	ROOT/r/NAME     the row of a name, encoded; its children are timers
-//	ROOT/m          the marker; its children are timers
-//	ROOT/i/ID       the identity: a random name
-//	ROOT/f          the floor: the highest fence of all rows that were removed
-//	ROOT/w/INBOX/…  wakes for a process
+//	ROOT/r/NAME         the row of a name, encoded; its children are timers and places
+//	ROOT/m              the marker; its children are timers
+//	ROOT/i/ID           the identity: a random name
+//	ROOT/f              the floor: the highest fence of all rows that were removed
+//	ROOT/w/PROCESS/TEXT a wake, within one multi
 //
 // Each write is a multi that checks the identity, the floor, the marker and the row.
 // A znode's version begins at 0 again when it is removed and created anew. So each
 // removal of a row writes the floor, and whatever else is missing is only created
 // under a new identity: see Prepare.
+//
+// # The queue
+//
+// A place is an ephemeral sequential znode, so it ends with its session, and the order is
+// the server's. An acquisition that waited is three writes: the place, the multi that
+// takes the lock and removes the place, and the multi that releases it and wakes the next
+// one. That one writes without a read: the wake has the row.
 //
 // # The clock
 //
@@ -36,7 +43,10 @@
 // quorum, and a leader that was deposed and does not know it yet answers from what it
 // has. That is enough if a write follows, which checks what was read. An answer without
 // a write is asked for again, and then a write of the same session comes before the
-// read. After a write that was refused, and for display, a read begins with sync.
+// read. After a write that was refused, and for display, a read begins with sync. That a
+// waiter with a place has to wait longer need not be sure: putting the place was a write
+// before the read, and it asks again. The marker, the identity and the floor are then read
+// once in 10 s: a write checks them.
 //
 // # The client
 //
@@ -45,8 +55,9 @@
 // build on the archived one. It needs nothing but the standard library, repeats
 // no request by itself, sends the last zxid that a session has seen when it
 // reconnects, and takes a dialer, so that TLS works. What it lacks is added here: it
-// has no contexts, resolves names once, and does not say which session timeout the
-// server has granted.
+// has no contexts, resolves names once, does not say which session timeout the server has
+// granted, and knows no watches of all that is below a znode. Those are for wakes, and
+// take a server from 3.6 on; with an older one waiters poll.
 package zookeeper
 
 import (

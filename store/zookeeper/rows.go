@@ -14,8 +14,12 @@ import (
 )
 
 // A znode's data is a row: the format, the version with its length before it, and the
-// state.
-const format = 2
+// state. In the former format a list of entries came before the state, each of which was
+// bookSize bytes long.
+const (
+	format, former = 2, 1
+	bookSize       = 16
+)
 
 func encode(version string, state []byte) []byte {
 	data := make([]byte, 0, 2+len(version)+len(state))
@@ -29,10 +33,19 @@ func decode(data []byte) (version string, state []byte) {
 	if bytes.Equal(data, noRow) {
 		return "", nil
 	}
-	if len(data) < 2 || data[0] != format || len(data) < 2+int(data[1]) || data[1] == 0 {
-		return "damaged", append([]byte{0xff}, data...)
+	damaged := append([]byte{0xff}, data...)
+	if len(data) < 2 || data[0] != format && data[0] != former || len(data) < 2+int(data[1]) || data[1] == 0 {
+		return "damaged", damaged
 	}
-	return string(data[2 : 2+data[1]]), data[2+data[1]:]
+	version, state = string(data[2:2+data[1]]), data[2+data[1]:]
+	if data[0] == former {
+		entries, size := binary.Uvarint(state)
+		if size <= 0 || entries > uint64(len(state)-size)/bookSize {
+			return "damaged", damaged
+		}
+		state = state[size+bookSize*int(entries):]
+	}
+	return version, state
 }
 
 // Scan reads the names of all rows, since ZooKeeper has no pages, and then some rows.

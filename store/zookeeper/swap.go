@@ -15,8 +15,6 @@ import (
 // Swap writes a row by a multi, which checks identity, floor, marker and row, removes the
 // place and delivers the wakes. The places are read with the answer: both are asked for
 // at once, and the version of the znode shows whether they were read after the multi.
-// Where somebody is woken they are not read: who comes finds the name kept for that one,
-// and who leaves passes on what was kept for it.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (bool, casnode.Snapshot, error) {
 	row, present := w.Row, casnode.Snapshot{}
 	p, ok, err := s.sight(ctx, row.Name, seen)
@@ -63,7 +61,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		}
 	}
 	early := make(chan stored, 1)
-	if len(w.Wakes) == 0 {
+	if w.Look {
 		go func() {
 			defer close(early)
 			if r, err := s.list(conn, row.Name); err == nil {
@@ -78,7 +76,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	if done && row.Name != casnode.MarkerName {
 		// The next Swap may come without a Read.
 		p.row.Row, p.row.at = row, at
-		if len(w.Wakes) == 0 {
+		if w.Look {
 			r, _ := within(ctx, func() (stored, error) {
 				if r, ok := <-early; ok && r.at >= at {
 					return r, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 )
@@ -76,7 +77,9 @@ func TestMultiChecksAllThatWasRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := pair(t)
 			a.mustSwap(t, a.mustRead(t, "job"), version("job", "one"))
-			seen, missing := a.mustRead(t, "job"), a.mustRead(t, "other")
+			_, err := a.Put(t.Context(), casnode.Place{Name: "waited for", Waiter: "w", Process: "p"}, false)
+			check.Must(t, err)
+			seen, missing, waited := a.mustRead(t, "job"), a.mustRead(t, "other"), a.mustRead(t, "waited for")
 			change(t, b)
 			now := b.mustRead(t, "job").Row
 			if done, _, err := a.Swap(t.Context(), seen, casnode.Write{Row: version("job", "late")}); done || err != nil {
@@ -85,8 +88,10 @@ func TestMultiChecksAllThatWasRead(t *testing.T) {
 			if after := b.mustRead(t, "job").Row; after.Version != now.Version {
 				t.Errorf("the row has changed")
 			}
-			if done, _, err := a.Swap(t.Context(), missing, casnode.Write{Row: version("other", "late")}); name != "the row" && (done || err != nil) {
-				t.Errorf("the insertion was done: %v, %v", done, err)
+			for _, none := range []casnode.Snapshot{missing, waited} {
+				if done, _, err := a.Swap(t.Context(), none, casnode.Write{Row: version(none.Row.Name, "late")}); name != "the row" && (done || err != nil) {
+					t.Errorf("the insertion of %q was done: %v, %v", none.Row.Name, done, err)
+				}
 			}
 		})
 	}
@@ -140,7 +145,7 @@ func TestDamagedZnodesAreReported(t *testing.T) {
 	request := node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Minute, Retention: time.Hour, Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}
 	reply, err := n.Do(t.Context(), request)
 	check.Must(t, err)
-	for _, data := range []string{"", "x", "\x01", "\x02\x00", "\x02\x05ab", "\x02\x01a\xff\x7f", "\x02\x01a", "\x01\x01a\x00"} {
+	for _, data := range []string{"", "x", "\x01", "\x02\x00", "\x02\x05ab", "\x02\x01a\xff\x7f", "\x02\x01a", "\x01\x01a", "\x01\x01a\xff\x7f", "\x01\x01a\x00"} {
 		_, err = n.store.conn.Set(n.store.row("job"), []byte(data), -1)
 		check.Must(t, err)
 		if reply, err = n.Do(t.Context(), request); err != nil || reply.Status != node.Foreign {
@@ -196,5 +201,71 @@ func TestTimersAreNotOlderThanTheRow(t *testing.T) {
 		if string(seen.Row.State) != id || !slices.Contains(seen.Row.Timers, id) {
 			t.Errorf("the row refers to %s, and %q run", seen.Row.State, seen.Row.Timers)
 		}
+	}
+}
+
+// TestWakesLeaveNothing wakes a process that listens, and one that does not. Who is woken
+// writes the row without reading it.
+func TestWakesLeaveNothing(t *testing.T) {
+	a, b := pair(t)
+	ready, heard := make(chan bool, 1), make(chan string, 1)
+	go b.Hear(t.Context(), "B", func() { ready <- true }, func(text string) { heard <- text })
+	<-ready
+	seen, text := b.mustRead(t, "job"), "1 12 am9i/+ dGV4dA "+strings.Repeat("x/+9", 450)
+	row := version("job", "one")
+	done, _, err := a.Swap(t.Context(), a.mustRead(t, "job"), casnode.Write{Row: row, Wakes: []casnode.Wake{{Process: "nobody", Text: "1"}, {Process: "B", Text: text}}})
+	if !done || err != nil {
+		t.Fatalf("the Swap: %v, %v", done, err)
+	}
+	if got := <-heard; got != text {
+		t.Errorf("it heard %q", got)
+	}
+	if left, _, err := a.conn.Children(a.root + wakesPath); err != nil || len(left) > 0 {
+		t.Errorf("%q are left: %v", left, err)
+	}
+	b.between = func() { t.Error("it reads before it writes") }
+	seen.Row = row
+	b.mustSwap(t, seen, version("job", "two"))
+}
+
+// TestPlacesNeedNoRow has a waiter come and leave where there is no row.
+func TestPlacesNeedNoRow(t *testing.T) {
+	a, _ := pair(t)
+	place := casnode.Place{Name: "job", Waiter: "w", Process: "p", Ticket: 7}
+	_, err := a.Put(t.Context(), place, false)
+	check.Must(t, err)
+	scan := func() (there bool) {
+		rows, err := a.Scan(t.Context(), "", 10)
+		if err != nil || len(rows) > 0 {
+			t.Fatalf("Scan returns %v, %v", rows, err)
+		}
+		there, _, err = a.conn.Exists(a.row("job"))
+		check.Must(t, err)
+		return there
+	}
+	if !scan() {
+		t.Error("the place has gone")
+	}
+	seen, err := a.Drop(t.Context(), place)
+	if check.Must(t, err); seen.Row.Version != "" || len(seen.Places) > 0 {
+		t.Errorf("after the waiter has left: %+v", seen)
+	}
+	poll.Until(t, "what it was below is removed", func() bool { return !scan() })
+}
+
+func TestRowsOfTheFormerFormatAreRead(t *testing.T) {
+	for book, size := range map[string]int{"\x00": 0, "\x02": 2 * bookSize} {
+		if version, state := decode([]byte("\x01\x02V1" + book + strings.Repeat("x", size) + "state")); version != "V1" || string(state) != "state" {
+			t.Errorf("version %q, state %q", version, state)
+		}
+	}
+}
+
+func TestPlacesAreInTheOrderOfTheirNumbers(t *testing.T) {
+	var r stored
+	r.children([]string{"w.p.0.-2147483648", "timer1", "by.hand", "w2.p.-9.2147483646", "w1.p.a.2147483647", "by.hand.?.2147483645"})
+	want := []casnode.Place{{Waiter: "w2", Process: "p", Ticket: -9}, {Waiter: "w1", Process: "p", Ticket: 10}, {Waiter: "w", Process: "p"}}
+	if got := r.places(9); !slices.Equal(got, want) || !slices.Equal(r.Timers, []string{"timer1"}) || r.rank("w") != 4 || r.rank("w3") != 0 {
+		t.Errorf("the places are %v, the timers %v", got, r.Timers)
 	}
 }

@@ -24,6 +24,7 @@ func (p *Plan) observe() bool {
 	if p.Nodes > 1 && s.one(2) {
 		p.Observed = 1 + s.intn(p.Nodes/2) // no quorum: they go by the clocks of the others
 	}
+	p.Placed = s.one(2)
 	p.Road = min(p.Road, 4*time.Millisecond) // a request takes two rounds
 	return true
 }
@@ -35,7 +36,14 @@ type observedNode struct {
 }
 
 func newObserved(l *link) observedNode {
-	store := remote{clockless.Timed{Store: l.host.shelf.Open()}, l}
+	timed := clockless.Timed{Store: l.host.shelf.Open()}
+	far := remote{timed, timed, l}
+	store := casnode.Store(far)
+	if l.w.plan.Placed {
+		placed := clockless.Placed{Timed: timed}
+		far.near = placed
+		store = remotePlaces{far, placed}
+	}
 	return observedNode{casnode.New(store, &casnode.Options{Uptime: l.client.clock.Uptime}), l}
 }
 
@@ -51,13 +59,14 @@ func (n observedNode) Do(ctx context.Context, req node.Request) (node.Reply, err
 // remote is a store that is reached over a link.
 type remote struct {
 	clockless.Timed
-	l *link
+	near casnode.Store // the same, perhaps with places
+	l    *link
 }
 
 func (r remote) String() string { return r.l.String() }
 
 func (r remote) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
-	return carry(ctx, r.l, node.OpInspect, func() (casnode.Snapshot, error) { return r.Timed.Read(context.Background(), name) })
+	return carry(ctx, r.l, node.OpInspect, func() (casnode.Snapshot, error) { return r.near.Read(context.Background(), name) })
 }
 
 func (r remote) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
@@ -66,7 +75,7 @@ func (r remote) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		present casnode.Snapshot
 	}
 	a, err := carry(ctx, r.l, node.OpAcquire, func() (a result, err error) {
-		a.done, a.present, err = r.Timed.Swap(context.Background(), seen, w)
+		a.done, a.present, err = r.near.Swap(context.Background(), seen, w)
 		r.l.host.holders(w.Row.Name) // somebody counts who never fails
 		return a, err
 	})
@@ -83,6 +92,33 @@ func (r remote) Hear(ctx context.Context, process string, ready func(), heard fu
 	})
 }
 
+// remotePlaces is a remote that keeps the queues in places.
+type remotePlaces struct {
+	remote
+	placed clockless.Placed
+}
+
+func (r remotePlaces) Put(ctx context.Context, p casnode.Place, again bool) (casnode.Snapshot, error) {
+	return carry(ctx, r.l, node.OpAcquire, func() (casnode.Snapshot, error) { return r.placed.Put(context.Background(), p, again) })
+}
+
+func (r remotePlaces) Drop(ctx context.Context, p casnode.Place) (casnode.Snapshot, error) {
+	return carry(ctx, r.l, node.OpRelease, func() (casnode.Snapshot, error) { return r.placed.Drop(context.Background(), p) })
+}
+
+func (r remotePlaces) Evict(ctx context.Context, name, process string) error {
+	_, err := carry(ctx, r.l, node.OpBreak, func() (any, error) { return nil, r.placed.Evict(context.Background(), name, process) })
+	return err
+}
+
+func (r remotePlaces) Live(ctx context.Context, process string) (bool, error) {
+	return carry(ctx, r.l, node.OpExtend, func() (bool, error) { return r.placed.Live(context.Background(), process) })
+}
+
+func (r remotePlaces) Places(ctx context.Context, name string) ([]casnode.Place, error) {
+	return carry(ctx, r.l, node.OpInspect, func() ([]casnode.Place, error) { return r.placed.Places(context.Background(), name) })
+}
+
 // carry has the server execute something, and returns when the answer is back. It may be
 // executed after that, twice, or not at all.
 func carry[T any](ctx context.Context, l *link, op node.Op, execute func() (T, error)) (result T, err error) {
@@ -91,7 +127,7 @@ func carry[T any](ctx context.Context, l *link, op node.Op, execute func() (T, e
 		return answer{other: r, err: err}
 	}))
 	if a.err == nil {
-		result = a.other.(T)
+		result, _ = a.other.(T)
 	}
 	return result, a.err
 }

@@ -68,8 +68,10 @@ type Plan struct {
 	// soon after.
 	Behind bool
 
-	// Observed is how many of the nodes, the first ones, have no clock.
+	// Observed is how many of the nodes, the first ones, have no clock. Placed says
+	// that they keep the queues in places.
 	Observed int
+	Placed   bool
 
 	// Kinds say what is asked of each name.
 	Kinds []Kind

@@ -2,7 +2,6 @@ package casnodetest
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -133,26 +132,6 @@ var placeClaims = []claim{
 			p.Errorf("a place that was evicted is put again, and the places are %v", seen.Places)
 		}
 	}},
-	{name: "calls about places end with their context, and with the store", check: func(p *probe) {
-		p.lives("one")
-		ended, cancel := context.WithCancel(p.ctx)
-		cancel()
-		calls := func(ctx context.Context) {
-			s, here := p.placer(p.a), p.place("job", "late", "one", 1)
-			_, err1 := s.Put(ctx, here, false)
-			_, err2 := s.Drop(ctx, here)
-			_, err3 := s.Places(ctx, here.Name)
-			_, err4 := s.Live(ctx, here.Process)
-			for i, err := range []error{err1, err2, err3, err4, s.Evict(ctx, here.Name, here.Process)} {
-				if err == nil {
-					p.Errorf("%s returned no error", []string{"Put", "Drop", "Places", "Live", "Evict"}[i])
-				}
-			}
-		}
-		calls(ended)
-		p.a.Close()
-		calls(p.ctx)
-	}},
 	{name: "the places of a process end with it", slow: true, check: func(p *probe) {
 		const step = casnode.PlaceLease / 4
 		p.lives("dead", "alive")
@@ -201,12 +180,12 @@ func crossings(p *probe) {
 	stamped := p.stamped()
 	began, took := time.Now(), time.Millisecond
 	swaps := 0
-	for i := 0; i < 400 && (i < 20 || time.Since(began) < p.patience/10); i++ {
+	for i := 0; i < 400 && (i < 80 || time.Since(began) < p.patience/10); i++ {
 		comes, r := i%2 == 0, row(here.Name, "state")
 		var met casnode.Snapshot
 		var err error
 		var both sync.WaitGroup
-		pause := time.Duration(rand.Int64N(int64(took) + 1))
+		pause := time.Duration(rand.Int64N(int64(took)+1)) * time.Duration(i/8%2) // or both begin at once
 		before := time.Now()
 		both.Go(func() {
 			if i%4 < 2 {

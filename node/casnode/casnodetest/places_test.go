@@ -124,6 +124,18 @@ func (s *store) Places(ctx context.Context, name string) ([]casnode.Place, error
 	return s.shown(s, name), nil
 }
 
+// puts has a Put change the place, and store it if the change returns true.
+func puts(change func(s *store, p *casnode.Place, again bool) bool) func(*store) {
+	return func(s *store) {
+		put := s.put
+		s.put = func(s *store, p casnode.Place, again bool) {
+			if change(s, &p, again) {
+				put(s, p, again)
+			}
+		}
+	}
+}
+
 // evicts has an Evict remove what a function says.
 func evicts(gone func(s *store, p casnode.Place, name, process string) bool) func(*store) {
 	return func(s *store) {
@@ -167,25 +179,20 @@ const (
 	withWrite = "a write drops the place that goes with it, if it is done"
 	cross     = "of a waiter that comes or leaves and a write one sees the other"
 	oneEvict  = "Evict removes the places of one process for one name"
-	callsEnd  = "calls about places end with their context, and with the store"
 	lifeEnds  = "the places of a process end with it"
 )
 
 var placeMutants = []mutant{
 	{"a place that is put again moves", func(s *store) {
-		s.put = func(s *store, p casnode.Place, _ bool) {
-			s.drop(s, p)
-			s.places = append(s.places, p)
-		}
-		s.first = ordered(func(p, q casnode.Place) int { return 0 }, living)
+		inArrival(s)
+		puts(func(s *store, p *casnode.Place, _ bool) bool { s.drop(s, *p); return true })(s)
 	}, inOrder},
-	{"a place that is put again is there twice", func(s *store) {
-		s.put = func(s *store, p casnode.Place, again bool) {
-			if !again {
-				s.places = append(s.places, p)
-			}
+	{"a place that is put again is there twice", puts(func(s *store, p *casnode.Place, again bool) bool {
+		if !again {
+			s.places = append(s.places, *p)
 		}
-	}, inOrder},
+		return false
+	}), inOrder},
 	{"places are ordered by their waiters", func(s *store) {
 		s.first = ordered(func(p, q casnode.Place) int { return strings.Compare(p.Waiter, q.Waiter) }, living)
 	}, inOrder},
@@ -217,25 +224,18 @@ var placeMutants = []mutant{
 	{"a list of places has another order than their beginning", func(s *store) {
 		s.shown = ordered(func(p, q casnode.Place) int { return 0 }, living)
 	}, oneOrder},
-	{"names of places are cut off", func(s *store) {
-		s.put = func(s *store, p casnode.Place, _ bool) {
-			p.Name = p.Name[:min(255, len(p.Name))]
-			s.places = append(s.places, p)
-		}
-	}, asPut},
-	{"waiters are cut off", func(s *store) {
-		s.put = func(s *store, p casnode.Place, _ bool) {
-			p.Waiter = p.Waiter[:min(255, len(p.Waiter))]
-			s.places = append(s.places, p)
-		}
-	}, asPut},
-	{"a place is a row", func(s *store) {
-		put := s.put
-		s.put = func(s *store, p casnode.Place, again bool) {
-			put(s, p, again)
-			s.rows[p.Name+"/"+p.Waiter] = row(p.Name+"/"+p.Waiter, "place")
-		}
-	}, asPut},
+	{"names of places are cut off", puts(func(_ *store, p *casnode.Place, _ bool) bool {
+		p.Name = p.Name[:min(255, len(p.Name))]
+		return true
+	}), asPut},
+	{"waiters are cut off", puts(func(_ *store, p *casnode.Place, _ bool) bool {
+		p.Waiter = p.Waiter[:min(255, len(p.Waiter))]
+		return true
+	}), asPut},
+	{"a place is a row", puts(func(s *store, p *casnode.Place, _ bool) bool {
+		s.rows[p.Name+"/"+p.Waiter] = row(p.Name+"/"+p.Waiter, "place")
+		return true
+	}), asPut},
 	{"places of no name are listed for no name", func(s *store) {
 		s.shown = ordered(byTicket, func(*store, casnode.Place) bool { return false })
 	}, asPut},
@@ -254,10 +254,8 @@ var placeMutants = []mutant{
 	}, withWrite},
 	{"a write that is refused drops its place", func(s *store) { s.drops = func(bool, casnode.Write) bool { return true } }, withWrite},
 	{"a write shows no places", func(s *store) {
-		s.present = func(_ casnode.Snapshot, _ casnode.Write, done bool, present casnode.Snapshot) casnode.Snapshot {
-			if done {
-				present.Places = nil
-			}
+		s.present = func(_ casnode.Snapshot, _ casnode.Write, _ bool, present casnode.Snapshot) casnode.Snapshot {
+			present.Places = nil
 			return present
 		}
 	}, withWrite},
@@ -272,25 +270,7 @@ var placeMutants = []mutant{
 	{"Evict removes the places of all processes", evicts(func(_ *store, p casnode.Place, name, _ string) bool { return p.Name == name }), oneEvict},
 	{"Evict removes the places for all names", evicts(func(_ *store, p casnode.Place, _, process string) bool { return p.Process == process }), oneEvict},
 	{"Evict removes nothing", evicts(func(*store, casnode.Place, string, string) bool { return false }), oneEvict},
-	{"a place that was put before is not put again", func(s *store) {
-		put := s.put
-		s.put = func(s *store, p casnode.Place, again bool) {
-			if !again {
-				put(s, p, again)
-			}
-		}
-	}, oneEvict},
-	{"contexts are ignored", func(s *store) {
-		s.unable = func(s *store, _ context.Context) error {
-			if s.closed {
-				return context.Canceled
-			}
-			return nil
-		}
-	}, callsEnd},
-	{"a closed store goes on", func(s *store) {
-		s.unable = func(_ *store, ctx context.Context) error { return ctx.Err() }
-	}, callsEnd},
+	{"a place that was put before is not put again", puts(func(_ *store, _ *casnode.Place, again bool) bool { return !again }), oneEvict},
 	{"the places of the dead are shown", func(s *store) {
 		s.first = ordered(byTicket, func(*store, casnode.Place) bool { return true })
 	}, lifeEnds},

@@ -268,16 +268,7 @@ var callClaims = []claim{
 		seen := p.read(p.a, r.Name)
 		ctx, cancel := context.WithCancel(p.ctx)
 		cancel()
-		if _, err := p.a.Read(ctx, r.Name); err == nil {
-			p.Errorf("Read returned no error")
-		}
-		if _, err := p.a.Scan(ctx, r.Name, 1); err == nil {
-			p.Errorf("Scan returned no error")
-		}
-		switch done, _, err := p.a.Swap(ctx, seen, casnode.Write{Row: row(r.Name, "two")}); {
-		case err == nil:
-			p.Errorf("Swap returned %v and no error", done)
-		case errors.Is(err, node.ErrUnsent):
+		if errors.Is(p.fails(ctx, seen), node.ErrUnsent) {
 			p.has(p.b, r)
 		}
 	}},
@@ -306,15 +297,7 @@ var callClaims = []claim{
 		if err := p.a.Close(); err != nil {
 			p.Errorf("Close: %v", err)
 		}
-		if _, err := p.a.Read(p.ctx, r.Name); err == nil {
-			p.Errorf("Read returned no error")
-		}
-		if _, err := p.a.Scan(p.ctx, "", 1); err == nil {
-			p.Errorf("Scan returned no error")
-		}
-		if _, _, err := p.a.Swap(p.ctx, seen, casnode.Write{Row: row(r.Name, "two")}); err == nil {
-			p.Errorf("Swap returned no error")
-		}
+		p.fails(p.ctx, seen)
 		p.has(p.b, r)
 	}},
 	{name: "the name of a store is the same for all clients", check: func(p *probe) {
@@ -327,4 +310,27 @@ var callClaims = []claim{
 			p.Errorf("the name is %q: it must have no @ and no space", p.a)
 		}
 	}},
+}
+
+// fails checks that all calls of a store return errors, and returns that of Swap.
+func (p *probe) fails(ctx context.Context, seen casnode.Snapshot) error {
+	p.Helper()
+	errs := map[string]error{}
+	_, errs["Read"] = p.a.Read(ctx, seen.Row.Name)
+	_, errs["Scan"] = p.a.Scan(ctx, "", 1)
+	_, _, errs["Swap"] = p.a.Swap(ctx, seen, casnode.Write{Row: row(seen.Row.Name, "two")})
+	if s, places := p.a.(casnode.Placer); places {
+		here := p.place("job", "late", "one", 1)
+		_, errs["Put"] = s.Put(ctx, here, false)
+		_, errs["Drop"] = s.Drop(ctx, here)
+		_, errs["Places"] = s.Places(ctx, here.Name)
+		_, errs["Live"] = s.Live(ctx, here.Process)
+		errs["Evict"] = s.Evict(ctx, here.Name, here.Process)
+	}
+	for call, err := range errs {
+		if err == nil {
+			p.Errorf("%s returned no error", call)
+		}
+	}
+	return errs["Swap"]
 }

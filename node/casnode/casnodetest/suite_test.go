@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 )
@@ -353,30 +354,25 @@ func TestConformanceOfPlacesInTheOrderOfArrival(t *testing.T) {
 	Run(t, h)
 }
 
-// awake returns what opens nodes that have begun to hear.
+// awake returns what opens nodes that have begun to hear. Both are made before time
+// passes: without a clock each counts from then.
 func awake(open func(testing.TB) (a, b casnode.Store), opts *casnode.Options) func(testing.TB) (a, b node.Node) {
 	return func(t testing.TB) (node.Node, node.Node) {
 		a, b := open(t)
-		var all [2]node.Node
-		for i, s := range []casnode.Store{a, b} {
-			n := casnode.New(s, opts)
+		first, second := casnode.New(a, opts), casnode.New(b, opts)
+		for _, n := range []*casnode.Node{first, second} {
 			n.Listen(func(node.Wake) {})
-			do := func(op node.Op, value string) node.Reply {
-				req := node.Request{Op: op, Name: "awake", Value: value, TTL: time.Minute, Window: time.Minute, Retention: time.Minute, Wait: value == "waiter", Ticket: 1}
-				reply, err := n.Do(context.Background(), req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return reply
+			ask := node.Request{Op: node.OpAcquire, Name: "awake", Value: "holder", TTL: time.Minute, Window: time.Minute, Retention: time.Minute}
+			for reply, err := n.Do(t.Context(), ask); !reply.Wakes; reply, err = n.Do(t.Context(), ask) {
+				check.Must(t, err)
+				ask.Value, ask.Wait, ask.Ticket = "waiter", true, 1
 			}
-			for do(node.OpAcquire, "holder"); !do(node.OpAcquire, "waiter").Wakes; {
-				runtime.Gosched()
+			for _, value := range []string{"waiter", "holder"} {
+				_, err := n.Do(t.Context(), node.Request{Op: node.OpRelease, Name: "awake", Value: value})
+				check.Must(t, err)
 			}
-			do(node.OpRelease, "waiter")
-			do(node.OpRelease, "holder")
-			all[i] = n
 		}
-		return all[0], all[1]
+		return first, second
 	}
 }
 
