@@ -152,11 +152,12 @@ func (c *Claim) delay(v View) time.Duration {
 		}
 		return delay
 	case !notified:
-		still, served := min((now-c.wait.since)/10, pollStill), time.Duration(rank)*pollStep
+		still := now - c.wait.since
+		served := min(time.Duration(rank)*pollStep, max(still, pollStep)) // soon, to see how fast it moves
 		if c.wait.pace > 0 {
 			served = max(time.Duration(rank-1)*time.Duration(c.wait.pace)*time.Microsecond/2, pollLeast)
 		}
-		return min(max(served, still), pollMost)
+		return min(max(served, min(still/10, pollStill)), pollMost)
 	}
 	delay := pollMost
 	c.wait.front = rank <= 2

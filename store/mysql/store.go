@@ -57,7 +57,7 @@ type session struct {
 // grace is how much longer a statement has than its caller. The driver closes a
 // connection whose statement is given up, and to open one costs more than several
 // statements: callers that wait for a short time would load the server with that.
-const grace = 1000 * time.Millisecond
+const grace = 200 * time.Millisecond
 
 // enter returns a session on a server that is prepared, and the context of its
 // statements.
