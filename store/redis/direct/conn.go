@@ -22,6 +22,7 @@ import (
 type conn struct {
 	driver *driver
 	gone   atomic.Bool   // it is broken
+	rests  atomic.Bool   // its goroutine does not read: a caller may
 	wake   chan struct{} // for the goroutine that writes
 	turns  chan struct{} // for the goroutine that reads
 	parts  [16]string    // memory for a reply, of the one that reads
@@ -81,9 +82,8 @@ func (c *conn) start(r request) bool {
 	c.arm(r.deadline)
 	if c.socket != nil {
 		c.unsent++
-		c.flush()
 	}
-	c.mu.Unlock()
+	c.flush()
 	return true
 }
 
@@ -105,21 +105,23 @@ func (c *conn) again(r request) bool {
 	return true
 }
 
-// flush writes what is to be written, or has it written. The mutex is held; it
-// is unlocked meanwhile.
+// flush writes what is to be written, or has it written. The mutex is held, and is
+// unlocked: to wake a goroutine takes longer than all else that it protects.
 func (c *conn) flush() {
 	if c.writing || c.unsent == 0 {
+		c.mu.Unlock()
 		return
 	}
 	c.writing = true
-	if c.pending.len() > inPlace || !c.write() || c.unsent > 0 {
+	left := c.pending.len() > inPlace || !c.write() || c.unsent > 0
+	c.writing = left
+	c.mu.Unlock()
+	if left {
 		select {
 		case c.wake <- struct{}{}:
 		default:
 		}
-		return
 	}
-	c.writing = false
 }
 
 // write writes what is to be written. It returns false if the connection is
@@ -183,7 +185,6 @@ func (c *conn) run() {
 	c.pending.drop(c.pending.len())
 	c.unsent = c.pending.len()
 	c.flush()
-	c.mu.Unlock()
 	go c.writer()
 	for c.receive() && c.rest() {
 	}
@@ -220,9 +221,8 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 		if again = c.again(r); !again {
 			err = errOvertaken
 		}
-		c.flush()
 	}
-	c.mu.Unlock()
+	c.flush()
 	switch {
 	case again:
 	case reply.Push && !confirmed:

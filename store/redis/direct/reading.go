@@ -53,8 +53,8 @@ func (d *driver) Lend() lend.Loan {
 		d.lends.Store(!d.address.NoCallerReads)
 	}
 	c := d.conn.Load()
-	if c == nil {
-		return nil
+	if c == nil || !c.rests.Load() {
+		return nil // without the mutex, which a crowd of callers wants
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,6 +119,7 @@ func (c *conn) resume() {
 	}
 	c.file.Close() // if it still is the socket, nothing can be read
 	c.file, c.reader = nil, itself
+	c.rests.Store(false)
 	c.turns <- struct{}{}
 }
 
@@ -127,7 +128,7 @@ func (c *conn) resume() {
 // reply was passed on: what replies do happens in their order. It returns false if
 // the connection is broken.
 func (c *conn) rest() bool {
-	if !c.driver.lends.Load() {
+	if c.input.Buffered() > 0 || !c.driver.lends.Load() {
 		return true
 	}
 	c.mu.Lock()
@@ -139,6 +140,7 @@ func (c *conn) rest() bool {
 	rests := c.file != nil
 	if rests {
 		c.socket, c.reader = c.file, nobody
+		c.rests.Store(true)
 	}
 	c.mu.Unlock()
 	if rests {
