@@ -56,7 +56,7 @@ type Cluster struct {
 	marking    marking
 	epochs     epochs
 	inbox      inbox
-	queues     queues
+	queues     [16]queues // by the hash of the name, so that callers seldom share one
 	background *background
 	parkers    sync.Pool
 	lender     lend.Lender   // the only node, if callers may read its answers; else nil
