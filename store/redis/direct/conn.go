@@ -26,6 +26,7 @@ type conn struct {
 	wake   chan struct{} // for the goroutine that writes
 	turns  chan struct{} // for the goroutine that reads
 	parts  [16]string    // memory for a reply, of the one that reads
+	last   bool          // nothing was pending after the last reply; of the same
 
 	connecting context.Context // ends when the connection is broken
 	stop       context.CancelFunc
@@ -209,7 +210,9 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 			c.fail(errBehind)
 			return false
 		}
-		if n := c.pending.at(0).batch; n > 0 {
+		n := c.pending.at(0).batch
+		c.last = c.pending.len() == max(n, 1)
+		if n > 0 {
 			c.divide(n, reply, err) // unlocks the mutex
 			return true
 		}

@@ -128,7 +128,7 @@ func (c *conn) resume() {
 // reply was passed on: what replies do happens in their order. It returns false if
 // the connection is broken.
 func (c *conn) rest() bool {
-	if c.input.Buffered() > 0 || !c.driver.lends.Load() {
+	if !c.last || !c.driver.lends.Load() {
 		return true
 	}
 	c.mu.Lock()
