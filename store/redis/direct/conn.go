@@ -131,11 +131,20 @@ func (c *conn) write() bool {
 	b, socket := c.compose(c.spare[:0]), c.socket
 	c.spare = nil
 	c.mu.Unlock()
-	_, err := socket.Write(b)
-	if err != nil {
-		c.fail(err)
-	}
+	n, err := socket.Write(b)
 	c.mu.Lock()
+	for rest := b; err != nil && c.broken == nil; {
+		rest = rest[n:]
+		replaced := socket != c.socket // the rest is for the new one
+		socket = c.socket
+		c.mu.Unlock()
+		if replaced {
+			n, err = socket.Write(rest)
+		} else {
+			c.fail(err)
+		}
+		c.mu.Lock()
+	}
 	if cap(b) <= 1<<20 {
 		c.spare = b
 	}

@@ -3,6 +3,7 @@ package direct
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -16,10 +17,13 @@ import (
 func lent(t testing.TB, d *driver) (loan lend.Loan) {
 	t.Helper()
 	poll.Until(t, "a caller may read", func() bool {
-		if loan = d.Lend(); loan == nil {
+		for range 2 * slowCalm {
+			if loan = d.Lend(); loan != nil {
+				return true
+			}
 			d.do(context.Background(), "PING")
 		}
-		return loan != nil
+		return false
 	})
 	return loan
 }
@@ -118,5 +122,29 @@ func TestWhatWasNotAskedForIsNoReply(t *testing.T) {
 		if got, err := d.do(t.Context(), "PING"); err != nil || got.Text != "PING" || d.conn.Load() == c {
 			t.Errorf("%q: got %q, %v", text, got.Text, err)
 		}
+	}
+}
+
+// leftSocket is one that the caller leaves, so that it is replaced, before the first
+// byte of a request beside it is written.
+type leftSocket struct {
+	io.ReadWriteCloser
+	c *conn
+}
+
+func (s leftSocket) Write(b []byte) (int, error) {
+	s.c.mu.Lock()
+	s.c.resume()
+	s.c.mu.Unlock()
+	return s.ReadWriteCloser.Write(b)
+}
+
+func TestRequestBesideACallerThatLeavesIsSent(t *testing.T) {
+	d := newServer(t, func(command []string) string { return "+" + command[len(command)-1] + "\r\n" }).driver(t)
+	lent(t, d)
+	c := d.conn.Load()
+	c.socket = leftSocket{c.socket, c}
+	if got := startAll(d, long, script("beside"))()[0]; got != (outcome{"beside", nil}) {
+		t.Errorf("got %v", got)
 	}
 }
