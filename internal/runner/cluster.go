@@ -56,7 +56,7 @@ type Cluster struct {
 	marking    marking
 	epochs     epochs
 	inbox      inbox
-	queues     queues
+	queues     [16]queues // by the hash of the name, so that callers seldom share one
 	background *background
 	parkers    sync.Pool
 	callers    callers
@@ -103,9 +103,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		c.members = append(c.members, m)
 	}
 	if c.starts != 0 && len(nodes) == 1 {
-		if c.lender, _ = nodes[0].(lend.Lender); c.lender != nil {
-			c.lender.WillLend()
-		}
+		c.lender, _ = nodes[0].(lend.Lender)
 	}
 	if err := c.guard.init(c); err != nil {
 		return nil, err
