@@ -113,9 +113,19 @@ func (m *memory) wrote(row Row, places []Place, timed bool) {
 func (m *memory) turn(row Row, p Place) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.stamps || m.seen.by != nil {
+	if m.stamps || m.seen.by != nil && !m.timed(row) {
 		m.set(row.Name, lastWrite{row: row, places: []Place{p}, at: m.uptime(), turn: true, notBefore: m.rows[row.Name].notBefore})
 	}
+}
+
+// timed reports whether a row refers to a timer.
+func (m *memory) timed(row Row) (timed bool) {
+	var e nodestate.Entry
+	err := e.DecodeSeen(row.State, &nodestate.Sight{Left: func(s nodestate.Stamp, left time.Duration) time.Duration {
+		timed = timed || s.Timer != ""
+		return left
+	}})
+	return timed || err != nil
 }
 
 // crowd notes that others want a name: whoever comes puts a place at once.
@@ -186,7 +196,8 @@ func (m *memory) recall(req node.Request) (s Snapshot, ok bool) {
 // foresee executes a request without a read, if it can. If the memory was wrong it
 // returns the present snapshot; none if it did not try.
 func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot, reply node.Reply, done bool, err error) {
-	if req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
+	if req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease ||
+		req.Op == node.OpRelease && n.queue.placed(waiter{req.Name, req.Value}) { // which leaves its place first
 		return present, reply, false, nil
 	}
 	by := n.prepared.Load()
