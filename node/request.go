@@ -23,8 +23,9 @@ const (
 	// OpRelease frees Value's share if Value holds one, whatever its slot,
 	// removes Value from the queue, and raises the fence and the floor to Token
 	// if they are lower. An OpAcquire of the same Value and Token that is still
-	// in flight is then Stale. A Token that would be Ahead does not raise the
-	// fence. With Keep the share is not freed, but lives on for Keep at most.
+	// in flight is then Stale; if the node knows that none is, of a Value that
+	// waited, it may leave the fence. A Token that would be Ahead does not raise
+	// it. With Keep the share is not freed, but lives on for Keep at most.
 	// Granted, Held, Foreign or Absent; with Once also Stale or Ahead.
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.

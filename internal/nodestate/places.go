@@ -47,7 +47,8 @@ func (q *Queue) keep(holders node.Holders, s *serving) {
 		return
 	}
 	first := q.Waiters[0].Value
-	kept := q.rank(q.Head) > 0 // what is kept for one who has left is kept for nobody
+	// What is kept for one who has left is kept for nobody.
+	kept := q.rank(q.Head) > 0 || q.Head != "" && q.Head == s.asker
 	// The others in sight look again when its turn is over. Those behind them ask
 	// less often, and all the same.
 	s.watch = q.Head != s.asker && first != s.asker && q.rank(s.asker) > 0
@@ -83,7 +84,7 @@ func (q *Queue) unkeep() { q.Head, q.Notice, q.Lapses = "", NoNotice, time.Time{
 func (q *Queue) isNextBeside(req node.Request, asks bool, room node.Room) bool {
 	kept := q.rank(q.Head) - 1
 	switch {
-	case asks && kept >= 0 && q.Head == req.Value:
+	case asks && q.Head == req.Value: // also if others with older tickets are in sight now
 		return room.Take(req.Share)
 	case req.Op != node.OpYield && kept >= 0 && !room.Take(q.Waiters[kept].Share):
 		return false

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -41,8 +42,8 @@ type waiting struct {
 	holder  hash
 	yielded Set
 
-	// pace is how long each place took that was served before, in microseconds, up to
-	// pollStep; 0 if that is not known.
+	// pace is how long each place took that was served before, in microseconds; 0 if
+	// that is not known.
 	pace uint16
 
 	queued bool // nodes are asked to queue the claim
@@ -136,8 +137,8 @@ func (c *Claim) delay(v View) time.Duration {
 	fell := int32(rank) < c.wait.rank
 	if int32(rank) != c.wait.rank {
 		if fell && rank > 0 {
-			each := (now - c.wait.since) / time.Duration(c.wait.rank-int32(rank))
-			c.wait.pace = uint16(min(each, pollStep) / time.Microsecond)
+			each := (now - c.wait.since) / time.Duration(c.wait.rank-int32(rank)) / time.Microsecond
+			c.wait.pace = uint16(max(min(each, math.MaxUint16), 1))
 		}
 		c.wait.rank, c.wait.since = int32(rank), now
 	}
@@ -151,11 +152,12 @@ func (c *Claim) delay(v View) time.Duration {
 		}
 		return delay
 	case !notified:
-		still, step := min((now-c.wait.since)/10, pollStill), pollStep
+		still := now - c.wait.since
+		served := min(time.Duration(rank)*pollStep, max(still, pollStep)) // soon, to see how fast it moves
 		if c.wait.pace > 0 {
-			step = max(time.Duration(c.wait.pace)*time.Microsecond/2, pollLeast)
+			served = max(time.Duration(rank-1)*time.Duration(c.wait.pace)*time.Microsecond/2, pollLeast)
 		}
-		return min(max(time.Duration(rank)*step, still), pollMost)
+		return min(max(served, min(still/10, pollStill)), pollMost)
 	}
 	delay := pollMost
 	c.wait.front = rank <= 2

@@ -113,9 +113,19 @@ func (m *memory) wrote(row Row, places []Place, timed bool) {
 func (m *memory) turn(row Row, p Place) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.stamps || m.seen.by != nil {
+	if m.stamps || m.seen.by != nil && !m.timed(row) {
 		m.set(row.Name, lastWrite{row: row, places: []Place{p}, at: m.uptime(), turn: true, notBefore: m.rows[row.Name].notBefore})
 	}
+}
+
+// timed reports whether a row refers to a timer.
+func (m *memory) timed(row Row) (timed bool) {
+	var e nodestate.Entry
+	err := e.DecodeSeen(row.State, &nodestate.Sight{Left: func(s nodestate.Stamp, left time.Duration) time.Duration {
+		timed = timed || s.Timer != ""
+		return left
+	}})
+	return timed || err != nil
 }
 
 // crowd notes that others want a name: whoever comes puts a place at once.

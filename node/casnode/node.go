@@ -165,7 +165,7 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
 		return node.Reply{}, n.explain(err)
 	}
 	defer end()
-	if n.queue.store != nil && (req.Op == node.OpAcquire || req.Op == node.OpRepair) {
+	if n.queue.joins(req) {
 		n.queue.meet(waiter{req.Name, req.Value})
 	}
 	var present Snapshot

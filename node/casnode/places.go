@@ -37,7 +37,7 @@ type places struct {
 	process string
 	uptime  func() time.Duration
 
-	renewing sync.Mutex // held while the process shows that it lives
+	renewing chan struct{} // held while the process shows that it lives
 
 	mu     sync.Mutex // guards all fields below
 	own    map[waiter]*ownPlace
@@ -72,7 +72,7 @@ const mostFree = 1024
 
 func newPlaces(store Store, uptime func() time.Duration) places {
 	p, _ := store.(Placer)
-	return places{store: p, process: crand.Text(), uptime: uptime, own: map[waiter]*ownPlace{}, free: map[string]seenFree{}}
+	return places{store: p, process: crand.Text(), uptime: uptime, renewing: make(chan struct{}, 1), own: map[waiter]*ownPlace{}, free: map[string]seenFree{}}
 }
 
 // order is an encoding that keeps the order of what it encodes.
@@ -235,12 +235,20 @@ func (q *places) live(ctx context.Context) error {
 	if since() < PlaceLease/3 {
 		return nil
 	}
-	if since() < PlaceLease/2 && !q.renewing.TryLock() {
-		return nil // another caller does
-	} else if since() >= PlaceLease/2 {
-		q.renewing.Lock()
+	if since() < PlaceLease/2 {
+		select {
+		case q.renewing <- struct{}{}:
+		default:
+			return nil // another caller does
+		}
+	} else {
+		select {
+		case q.renewing <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	defer q.renewing.Unlock()
+	defer func() { <-q.renewing }()
 	if since() < PlaceLease/3 {
 		return nil
 	}

@@ -175,6 +175,8 @@ func TestErrorsOfUsers(t *testing.T) {
 	// The password is changed while a client is connected.
 	n := open(t, "locks:secret@"+at, "locks")
 	do(t, n, acquire("job", rand.Text(), time.Second))
+	_, err = etcd.Store(n).(casnode.Placer).Put(ctx, casnode.Place{Name: "job", Waiter: "one", Process: "P"}, false)
+	check.Must(t, err)
 	root, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, Username: "root", Password: "secret", DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	check.Must(t, err)
 	defer root.Close()

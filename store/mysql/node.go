@@ -10,10 +10,10 @@
 //
 // # The table
 //
-// The node creates its table when it is first used, if its user may. Schema
-// returns the statements to create it by hand, with the rights that a user of
-// locks needs. All that is known about a name is one row, which is replaced by
-// compare-and-swap: see node/casnode. Each write verifies in its own statement
+// The node creates its two tables when it is first used, if its user may. Schema
+// returns the statements to create them by hand, with the rights that a user of
+// locks needs. A lock is one row, which is replaced by compare-and-swap, and each
+// waiter has a row of its own: see node/casnode. Each write of a lock verifies in its own statement
 // that the session commits it, and that the server is no replica.
 //
 // # Failover

@@ -1,9 +1,11 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
-	"strings"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
 
 	"github.com/redlatch/redlatch/internal/sqltable"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -17,8 +19,70 @@ import (
 // placesOf returns the name of the table of places, quoted.
 func placesOf(table string) string { return sqltable.Beside(table, "_place") }
 
-func inOrder(p, q casnode.Place) int {
-	return cmp.Or(cmp.Compare(p.Ticket, q.Ticket), strings.Compare(p.Waiter, q.Waiter))
+// page is how many places are read at a time.
+const page = 50
+
+// line returns the first places of a name whose processes live, and the rank of a place
+// if there is one, and whether it is there.
+func (s *store) line(ctx context.Context, c session, p casnode.Place) (first []casnode.Place, rank int, there bool, err error) {
+	if p.Name == casnode.MarkerName {
+		return nil, 0, false, nil
+	}
+	dead := map[string]bool{}
+	from, name := s.fronts.from(p), []byte(p.Name)
+	for read := 0; ; {
+		var all []casnode.Place
+		var now int64
+		next := casnode.Place{Name: p.Name}
+		err = query(ctx, c, c.limit(ctx, c.queue), []any{name, from, page, read}, []any{&now, &next.Ticket, &next.Waiter, &next.Process},
+			func() { all = append(all, next) })
+		if err != nil {
+			return nil, 0, false, err
+		}
+		for i, next := range all {
+			if next.Waiter == p.Waiter && next.Ticket == p.Ticket {
+				rank, there = read+i+1, true
+			}
+			if len(first) < casnode.FirstPlaces && !dead[next.Process] {
+				lives, err := s.lives(ctx, c, next.Process, now)
+				if err != nil {
+					return nil, 0, false, err
+				}
+				if dead[next.Process] = !lives; lives {
+					first = append(first, next)
+				}
+			}
+		}
+		if read += len(all); len(all) < page || len(first) == casnode.FirstPlaces {
+			break
+		}
+	}
+	s.fronts.saw(p.Name, first)
+	if p.Waiter != "" && !there {
+		err = explain(c.queryRow(ctx, c.texts.rank, p.Ticket, p.Waiter, name, p.Ticket, p.Ticket, p.Waiter).Scan(&rank, &there))
+	}
+	return first, rank, there, err
+}
+
+// lives reports whether a process lives. It lives for as long as it was seen to once, at
+// least.
+func (s *store) lives(ctx context.Context, c session, process string, now int64) (bool, error) {
+	if until, ok := s.lapses.Load(process); ok && until.(int64) > now {
+		return true, nil
+	}
+	var until int64
+	err := c.queryRow(ctx, c.texts.lapses, process).Scan(&until)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil:
+		return false, explain(err)
+	}
+	if until > now {
+		s.lapses.Store(process, until)
+	} else {
+		s.lapses.Delete(process)
+	}
+	return until > now, nil
 }
 
 // change executes a statement about a place, and returns how many rows it has changed.
@@ -48,7 +112,7 @@ func (c session) remove(ctx context.Context, p casnode.Place, lapses int64) erro
 // Put stores a place. One that was stored before is there, most of the time: then it is
 // only read.
 func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (r casnode.Snapshot, err error) {
-	c, err := s.enter(ctx)
+	c, ctx, err := s.enter(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -67,7 +131,7 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (r casnode
 
 // Drop removes a place.
 func (s *store) Drop(ctx context.Context, p casnode.Place) (r casnode.Snapshot, err error) {
-	c, err := s.enter(ctx)
+	c, ctx, err := s.enter(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -81,7 +145,7 @@ func (s *store) Drop(ctx context.Context, p casnode.Place) (r casnode.Snapshot, 
 
 // Evict removes the places of a process, or of all that do not live.
 func (s *store) Evict(ctx context.Context, name, process string) error {
-	c, err := s.enter(ctx)
+	c, ctx, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +163,7 @@ func (s *store) Evict(ctx context.Context, name, process string) error {
 
 // Live has a process live for a while.
 func (s *store) Live(ctx context.Context, process string) (bool, error) {
-	c, err := s.enter(ctx)
+	c, ctx, err := s.enter(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -113,7 +177,7 @@ func (s *store) Live(ctx context.Context, process string) (bool, error) {
 
 // Places returns the places of a name, or of all.
 func (s *store) Places(ctx context.Context, name string) ([]casnode.Place, error) {
-	c, err := s.enter(ctx)
+	c, ctx, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -134,4 +198,70 @@ func (c session) places(ctx context.Context, text string, args ...any) (all []ca
 		all, lapses = append(all, p), append(lapses, until)
 	})
 	return all, lapses, err
+}
+
+// fronts are where the queues of names begin. The server purges places that are removed
+// a while later, and until then a scan of a name passes over all of them. So where a
+// queue moves, a scan begins with the place that was the first a moment ago, and once a
+// second at the very beginning: a place may come late, under an old ticket.
+type fronts struct {
+	mu    sync.Mutex
+	names map[string]*front
+}
+
+type front struct {
+	ticket int64     // of the first place
+	moves  int       // of the queue, since the last whole scan
+	busy   bool      // it has moved often before that
+	whole  time.Time // the last whole scan
+}
+
+const (
+	// wholeAfter is how often a whole name is scanned, if its queue has moved more often
+	// than mostMoves since.
+	wholeAfter, mostMoves = time.Second, 3
+	// mostFronts is of how many names the front is remembered.
+	mostFronts = 1024
+)
+
+// from returns the ticket with which a scan for a place begins.
+func (f *fronts) from(p casnode.Place) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.names[p.Name]
+	if n == nil {
+		return 0
+	}
+	if time.Since(n.whole) > wholeAfter {
+		n.busy, n.moves, n.whole = n.moves >= mostMoves, 0, time.Now()
+		return 0
+	}
+	switch {
+	case !n.busy && n.moves < mostMoves:
+		return 0
+	case p.Waiter != "":
+		return min(n.ticket, p.Ticket)
+	}
+	return n.ticket
+}
+
+// saw notes the first places.
+func (f *fronts) saw(name string, first []casnode.Place) {
+	if len(first) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.names) >= mostFronts || f.names == nil {
+		f.names = map[string]*front{}
+	}
+	n := f.names[name]
+	if n == nil {
+		n = new(front)
+		f.names[name] = n
+	}
+	if first[0].Ticket > n.ticket {
+		n.moves++
+	}
+	n.ticket = first[0].Ticket
 }

@@ -45,7 +45,7 @@ func (s *store) Prepare(ctx context.Context) error {
 		return err
 	}
 	p := &prepared{dialect: dialectOf(version)}
-	c := session{p, conn}
+	c := session{prepared: p, Conn: conn}
 	var fitness string
 	for _, p.fit = range []string{p.quick, p.fitness} {
 		if err := c.queryRow(ctx, "SELECT "+p.server+", "+p.fit).Scan(&p.id, &fitness); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // poolSize is how many connections a node of New and Open has at most.
-const poolSize = 8
+const poolSize = 2
 
 // openPool returns a pool of our own.
 func openPool(config *mysql.Config) (*sql.DB, error) {

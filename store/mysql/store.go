@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +22,8 @@ type store struct {
 	table, places string // quoted
 	// prepared is what Prepare found out; nil if it must look again.
 	prepared atomic.Pointer[prepared]
+	fronts   fronts
+	lapses   sync.Map // until when processes live, by the server's clock
 }
 
 // prepared is what is known about the server and its table.
@@ -49,15 +51,37 @@ const (
 type session struct {
 	*prepared
 	*sql.Conn
+	end context.CancelFunc
 }
 
-// enter returns a session on a server that is prepared.
-func (s *store) enter(ctx context.Context) (c session, err error) {
+// grace is how much longer a statement has than its caller. The driver closes a
+// connection whose statement is given up, and to open one costs more than several
+// statements: callers that wait for a short time would load the server with that.
+const grace = 200 * time.Millisecond
+
+// enter returns a session on a server that is prepared, and the context of its
+// statements.
+func (s *store) enter(ctx context.Context) (c session, own context.Context, err error) {
 	if c.prepared = s.prepared.Load(); c.prepared == nil {
-		return c, casnode.ErrUnprepared
+		return c, ctx, casnode.ErrUnprepared
 	}
-	c.Conn, err = s.conn(ctx)
-	return c, err
+	if c.Conn, err = s.conn(ctx); err != nil {
+		return c, ctx, err
+	}
+	own, c.end = context.WithCancel(context.WithoutCancel(ctx))
+	if end, ok := ctx.Deadline(); ok {
+		own, c.end = context.WithDeadline(context.WithoutCancel(ctx), end.Add(grace))
+	}
+	cancel := c.end
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	c.end = func() { stop(); cancel() }
+	return c, own, nil
+}
+
+// Close returns the connection to the pool.
+func (c session) Close() error {
+	c.end()
+	return c.Conn.Close()
 }
 
 // limit returns a statement that the server ends soon after the context ends. The
@@ -118,7 +142,7 @@ func (s *store) conn(ctx context.Context) (*sql.Conn, error) {
 }
 
 func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err error) {
-	c, err := s.enter(ctx)
+	c, ctx, err := s.enter(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -132,40 +156,43 @@ func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err 
 // Each statement has a snapshot of its own, whatever the isolation: it is a transaction
 // of its own, or refused. So it sees what was committed before it.
 func (s *store) read(ctx context.Context, c session, p casnode.Place) (r casnode.Snapshot, there bool, err error) {
+	places, rank, there, err := s.line(ctx, c, p)
+	if err == nil {
+		r, err = s.readRow(ctx, c, p.Name)
+	}
+	r.Places, r.Rank = places, rank
+	return r, there, err
+}
+
+// readRow reads a row without its queue.
+func (s *store) readRow(ctx context.Context, c session, name string) (r casnode.Snapshot, err error) {
 	var now, later int64 // microseconds
 	var fitness string
-	var version, marker, waiter, process sql.NullString
-	var ticket sql.NullInt64
-	name := []byte(p.Name)
+	var version, marker sql.NullString
 	begun := time.Now()
-	err = query(ctx, c, c.limit(ctx, c.texts.read), []any{name, p.Ticket, p.Waiter, name, p.Ticket, p.Ticket, p.Waiter, name, name},
-		[]any{&now, &later, &r.Server, &fitness, &version, &r.Row.State, &marker, &r.Marker.State, &there, &r.Rank, &ticket, &waiter, &process}, func() {
-			if ticket.Valid {
-				r.Places = append(r.Places, casnode.Place{Name: p.Name, Waiter: waiter.String, Process: process.String, Ticket: ticket.Int64})
-			}
-		})
+	err = c.queryRow(ctx, c.texts.read, []byte(name)).
+		Scan(&now, &later, &r.Server, &fitness, &version, &r.Row.State, &marker, &r.Marker.State)
 	if err != nil {
-		return r, there, err
+		return r, explain(err)
 	}
-	slices.SortFunc(r.Places, inOrder)
 	if fitness == "fit" && !checkClock(time.Duration(later)*time.Microsecond, time.Since(begun)) {
 		fitness = "timestamp"
 	}
 	if err := s.checkFitness(ctx, c.Conn, fitness); err != nil {
-		return r, there, err
+		return r, err
 	}
 	if !marker.Valid {
-		return r, there, fmt.Errorf("the table has been emptied: %w", casnode.ErrUnprepared)
+		return r, fmt.Errorf("the table has been emptied: %w", casnode.ErrUnprepared)
 	}
 	r.Now = time.UnixMicro(now).UTC()
-	r.Row.Name, r.Row.Version = p.Name, version.String
+	r.Row.Name, r.Row.Version = name, version.String
 	r.Marker.Name, r.Marker.Version = casnode.MarkerName, marker.String
 	if r.Server == c.id {
-		return r, there, nil
+		return r, nil
 	}
 	// Another server has taken the place of the one that was looked at.
 	s.prepared.CompareAndSwap(c.prepared, nil)
-	return r, there, fmt.Errorf("its connections lead to several servers, %s and %s: give the address of one (%w)", c.id, r.Server, casnode.ErrUnprepared)
+	return r, fmt.Errorf("its connections lead to several servers, %s and %s: give the address of one (%w)", c.id, r.Server, casnode.ErrUnprepared)
 }
 
 // checkClock reports whether the time of a statement can be its server's: when it
@@ -227,7 +254,7 @@ func rollBack(ctx context.Context, c *sql.Conn) {
 // its server was busy. If nothing else is the reason it is executed again. Its caller
 // would take the server for far away, and read before every write for a while.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
-	c, err := s.enter(ctx)
+	c, ctx, err := s.enter(ctx)
 	if err != nil {
 		return false, present, err
 	}
@@ -251,10 +278,13 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		if done && w.Drop != nil {
 			_ = c.remove(ctx, *w.Drop, 0) // else it is evicted when its turn comes
 		}
-		if done && !w.Look {
-			return true, present, nil
+		switch {
+		case !done:
+			present, _, err = s.read(ctx, c, casnode.Place{Name: next.Name})
+		case w.Look:
+			present.Server = seen.Server
+			present.Places, _, _, err = s.line(ctx, c, casnode.Place{Name: next.Name})
 		}
-		present, _, err = s.read(ctx, c, casnode.Place{Name: next.Name})
 		switch {
 		case done && err != nil: // it is committed
 			return false, casnode.Snapshot{}, errors.New(err.Error())
@@ -300,7 +330,7 @@ func (c session) write(ctx context.Context, text string, args []any, seen casnod
 // Scan returns rows in the order of their names. The marker's name is before all
 // others.
 func (s *store) Scan(ctx context.Context, after string, limit int) (all []casnode.Row, err error) {
-	c, err := s.enter(ctx)
+	c, ctx, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +346,7 @@ func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnod
 	for _, r := range rows {
 		names, versions = append(names, []byte(r.Name)), append(versions, r.Version)
 	}
-	c, err := s.enter(ctx)
+	c, ctx, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}

@@ -79,18 +79,18 @@ func (s *store) Prepare(ctx context.Context) error {
 
 // prepare reports whether all is there. If not, it is to be called again.
 func (s *store) prepare(conn *zk.Conn) (bool, error) {
-	if _, err := conn.Create(s.root, nil, 0, s.acl); errors.Is(err, zk.ErrNoNode) {
-		return false, fmt.Errorf("%s: %w", path.Dir(s.root), ErrNoParent)
-	} else if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		// Who may use the root need not have the right to create it.
-		if exists, _, failed := conn.Exists(s.root); failed != nil || !exists {
-			return false, err
-		}
-	}
 	if _, err := conn.Sync(s.root); err != nil {
 		return false, err
 	}
 	there, _, err := conn.Children(s.root)
+	if errors.Is(err, zk.ErrNoNode) {
+		if _, err = conn.Create(s.root, nil, 0, s.acl); errors.Is(err, zk.ErrNoNode) {
+			return false, fmt.Errorf("%s: %w", path.Dir(s.root), ErrNoParent)
+		}
+		if errors.Is(err, zk.ErrNodeExists) {
+			err = nil
+		}
+	}
 	if err != nil {
 		return false, err
 	}

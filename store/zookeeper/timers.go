@@ -141,7 +141,7 @@ func (m *message) send(c net.Conn) error {
 }
 
 // receive returns the next message.
-func receive(c net.Conn) ([]byte, error) {
+func receive(c io.Reader) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(c, length[:]); err != nil {
 		return nil, err

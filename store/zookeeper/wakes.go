@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -121,9 +122,9 @@ func (s *store) Hear(ctx context.Context, process string, ready func(), heard fu
 			}
 		}
 	}()
-	for {
+	for in := bufio.NewReader(c); ; { // a letter comes with three other events
 		_ = c.SetReadDeadline(time.Now().Add(timeout))
-		answer, err := receive(c)
+		answer, err := receive(in)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
