@@ -29,8 +29,9 @@ type scene struct {
 	shelf *clockless.Shelf
 	began time.Time
 
-	mu      sync.Mutex // guards all fields below, and those of its runners
-	open    bool       // nobody waits for the scheduler
+	mu      sync.Mutex                      // guards all fields below, and those of its runners
+	open    bool                            // nobody waits for the scheduler
+	pause   func(process int) time.Duration // how long a step takes then; nil for no time
 	gates   []*gate
 	dead    map[int]bool // processes
 	frozen  map[int]time.Duration
@@ -59,7 +60,12 @@ func (s *scene) say(format string, args ...any) {
 func (s *scene) wait(process int, who string) {
 	s.mu.Lock()
 	if s.open {
+		takes := time.Duration(0)
+		if s.pause != nil {
+			takes = s.pause(process)
+		}
 		s.mu.Unlock()
+		time.Sleep(takes)
 		return
 	}
 	g := &gate{process, who, make(chan struct{})}
@@ -465,12 +471,11 @@ const noPoll = 40 * time.Millisecond
 const latePut = 60 * time.Millisecond
 
 func TestEveryOrderOfStatements(t *testing.T) {
-	explore(t, []int{0, 1}, 1, 2, 0, false, 3000, noPoll)
-	explore(t, []int{0, 1}, 1, 1, 1, false, 3000, noPoll+latePut)
-	explore(t, []int{0, 1, 0}, 1, 1, 0, false, 2000, noPoll)
-	explore(t, []int{0, 1, 2}, 1, 1, 0, false, 2000, noPoll)
-	explore(t, []int{0, 1}, 1, 0, 1, true, 2000, orderTTL+1600*time.Millisecond)
-	explore(t, []int{0, 1, 2}, 1, 0, 1, true, 2000, orderTTL+1600*time.Millisecond)
+	explore(t, []int{0, 1}, 1, 1, 0, false, 4500, noPoll)
+	explore(t, []int{0, 1}, 1, 0, 1, false, 4500, noPoll+latePut)
+	explore(t, []int{0, 1, 0}, 1, 0, 0, false, 1000, noPoll)
+	explore(t, []int{0, 1, 2}, 1, 0, 0, false, 1000, noPoll)
+	explore(t, []int{0, 1}, 1, 0, 1, true, 1000, orderTTL+1600*time.Millisecond)
 }
 
 // TestRandomOrderOfStatements has orders from seeds, of more waiters, some of which

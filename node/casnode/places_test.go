@@ -2,6 +2,8 @@ package casnode_test
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,108 +15,129 @@ import (
 	"github.com/redlatch/redlatch/node/casnode"
 )
 
-// hall is a store with places, of clients whose statements take a while.
-type hall struct {
-	*clockless.Shelf
-	takes time.Duration
-
-	mu                                 sync.Mutex // guards all fields below
-	reads, puts, drops, swaps, refused int
+// rush is a crowd of whole clients, each in a process of its own.
+type rush struct {
+	clients, frozen int // how many there are, and may be frozen in mid-statement, some for good
+	lasts, held     time.Duration
+	patience        func(rng *rand.Rand) time.Duration
+	fair            float64 // by Jain's index
 }
 
-type desk struct {
-	clockless.Placed
-	*hall
+// seen is what came of a rush.
+type seen struct {
+	got       []int // by clients that were never frozen
+	gap       time.Duration
+	overtaken int
 }
 
-func (h *hall) open() *casnode.Node {
-	return casnode.New(&desk{clockless.Placed{Timed: clockless.Timed{Store: h.Open()}}, h}, nil)
-}
+const rushTTL = 2 * time.Second
 
-func (d *desk) count(n *int) {
-	d.hall.mu.Lock()
-	*n++
-	d.hall.mu.Unlock()
-	time.Sleep(d.takes / 2)
-}
-
-func (d *desk) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
-	d.count(&d.reads)
-	defer time.Sleep(d.takes / 2)
-	return d.Placed.Read(ctx, name)
-}
-
-func (d *desk) Put(ctx context.Context, p casnode.Place, again bool) (casnode.Snapshot, error) {
-	d.count(&d.puts)
-	defer time.Sleep(d.takes / 2)
-	return d.Placed.Put(ctx, p, again)
-}
-
-func (d *desk) Drop(ctx context.Context, p casnode.Place) (casnode.Snapshot, error) {
-	d.count(&d.drops)
-	defer time.Sleep(d.takes / 2)
-	return d.Placed.Drop(ctx, p)
-}
-
-func (d *desk) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (bool, casnode.Snapshot, error) {
-	d.count(&d.swaps)
-	defer time.Sleep(d.takes / 2)
-	done, present, err := d.Placed.Swap(ctx, seen, w)
-	if !done {
-		d.hall.mu.Lock()
-		d.refused++
-		d.hall.mu.Unlock()
+// run has the clients lock one name for a while.
+func (r rush) run(t *testing.T) (out seen) {
+	rng := rand.New(rand.NewPCG(42, uint64(r.clients)))
+	s := &scene{shelf: clockless.New(nil), began: time.Now(), open: true, frozen: map[int]time.Duration{}}
+	s.pause = func(process int) time.Duration {
+		if r.frozen > 0 && s.now() > time.Second && rng.IntN(1000) == 0 && (s.frozen[process] > 0 || len(s.frozen) < r.frozen) {
+			s.frozen[process] = s.now() + time.Duration(rng.IntN(3000))*time.Millisecond
+			if rng.IntN(4) == 0 {
+				s.frozen[process] += time.Hour
+			}
+		}
+		return max(0, s.frozen[process]-s.now()) + time.Duration(rng.IntN(1000))*time.Microsecond
 	}
-	return done, present, err
-}
-func (d *desk) String() string { return d.Placed.String() }
-func (d *desk) Close() error   { return d.Placed.Close() }
-
-func TestCrowdOnPlaces(t *testing.T) {
-	for _, c := range []struct {
-		clients  int
-		held     time.Duration
-		deadline time.Duration
-	}{{1, 0, time.Minute}, {2, time.Millisecond, time.Minute}, {16, time.Millisecond, time.Minute}, {40, 20 * time.Millisecond, 200 * time.Millisecond}, {40, 20 * time.Millisecond, time.Second}, {200, 5 * time.Millisecond, time.Minute}} {
-		synctest.Test(t, func(t *testing.T) {
-			defer time.Sleep(time.Minute)
-			h := &hall{Shelf: clockless.New(nil), takes: time.Millisecond}
-			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
-			defer stop()
-			got := make([]int, c.clients)
-			var mu sync.Mutex
-			var failed, lost int
-			var crowd sync.WaitGroup
-			for i := range c.clients {
-				cl, err := redlatch.New([]redlatch.Node{h.open()}, &redlatch.Options{AssumeFresh: true})
-				check.Must(t, err)
-				defer cl.Close()
-				crowd.Go(func() {
-					for ctx.Err() == nil {
-						own, end := context.WithTimeout(ctx, c.deadline)
-						l, err := cl.Lock(own, "job", nil)
-						end()
-						if err != nil {
-							continue
-						}
-						got[i]++
-						time.Sleep(c.held)
-						if err := l.Release(context.Background()); err != nil {
-							t.Log(err)
-							mu.Lock()
-							failed++
-							mu.Unlock()
-						}
+	ctx, stop := context.WithTimeout(t.Context(), r.lasts)
+	defer stop()
+	got, came := make([]int, r.clients), map[int]time.Duration{}
+	var last *redlatch.Lease
+	var freed time.Duration
+	passed := map[int]int{} // how many that came later were served before
+	var crowd sync.WaitGroup
+	for i := range r.clients {
+		store := &counter{clockless.Placed{Timed: clockless.Timed{Store: s.shelf.Open()}}, s, i}
+		c, err := redlatch.New([]redlatch.Node{casnode.New(store, nil)}, &redlatch.Options{TTL: rushTTL, AssumeFresh: true})
+		check.Must(t, err)
+		defer c.Close()
+		crowd.Go(func() {
+			for ctx.Err() == nil {
+				s.mu.Lock()
+				own, end := context.WithTimeout(ctx, r.patience(rng))
+				came[i], passed[i] = s.now(), 0
+				s.mu.Unlock()
+				l, err := c.Lock(own, "job", nil)
+				end()
+				s.mu.Lock()
+				at := came[i]
+				delete(came, i)
+				if err != nil {
+					s.mu.Unlock()
+					continue
+				}
+				if last != nil && (last.Err() == nil || last.Token() >= l.Token()) {
+					t.Errorf("client %d has it with token %d beside one with token %d", i, l.Token(), last.Token())
+				}
+				for j, other := range came {
+					if other < at {
+						passed[j]++
 					}
-				})
+				}
+				got[i]++
+				if last, out.gap = l, max(out.gap, s.now()-freed); s.frozen[i] == 0 {
+					out.overtaken = max(out.overtaken, passed[i])
+				}
+				s.mu.Unlock()
+				time.Sleep(r.held)
+				err = l.Release(context.WithoutCancel(ctx))
+				s.mu.Lock()
+				if freed = s.now(); err != nil && s.frozen[i] == 0 {
+					t.Errorf("a release of client %d: %v", i, err)
+				}
+				s.mu.Unlock()
 			}
-			crowd.Wait()
-			sum, least, most := 0, 1<<30, 0
-			for _, n := range got {
-				sum += n
-				least, most = min(least, n), max(most, n)
+		})
+	}
+	crowd.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, n := range got {
+		if s.frozen[i] == 0 {
+			out.got = append(out.got, n)
+		}
+	}
+	return out
+}
+
+// jain is Jain's index of fairness: 1 if all have as many.
+func jain(got []int) float64 {
+	var sum, squares float64
+	for _, n := range got {
+		sum += float64(n)
+		squares += float64(n * n)
+	}
+	return sum * sum / (float64(len(got)) * squares)
+}
+
+// TestCrowdOnPlacesIsServedInTurn has clients lock one name, some of which are frozen
+// or killed at any step. The lock is free only for as long as a hand-over takes, or until
+// the lease of one that is frozen ends and its turn is over.
+func TestCrowdOnPlacesIsServedInTurn(t *testing.T) {
+	patient := func(*rand.Rand) time.Duration { return time.Hour }
+	short := func(rng *rand.Rand) time.Duration { return time.Duration(50+rng.IntN(1950)) * time.Millisecond }
+	for _, r := range []rush{
+		{2, 0, 2 * time.Second, time.Millisecond, patient, 0.99}, {40, 0, 10 * time.Second, time.Millisecond, patient, 0.99},
+		{200, 0, 20 * time.Second, 5 * time.Millisecond, patient, 0.99}, {40, 0, 20 * time.Second, 20 * time.Millisecond, short, 0.95},
+		{40, 10, 30 * time.Second, 20 * time.Millisecond, short, 0.95}, {40, 10, 30 * time.Second, time.Millisecond, patient, 0.99},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			defer time.Sleep(2 * time.Hour) // those that are frozen for good
+			s := r.run(t)
+			fair, most, gap, overtaken := jain(s.got), slices.Max(s.got), 50*time.Millisecond, 3
+			if r.frozen > 0 {
+				gap, overtaken = rushTTL+1550*time.Millisecond, 12
 			}
-			t.Logf("%d clients, %v held, %v: %d locks, %d to %d each, %d failed, %d lost; reads %d puts %d drops %d swaps %d refused %d (%.1f writes a lock)", c.clients, c.held, c.deadline, sum, least, most, failed, lost, h.reads, h.puts, h.drops, h.swaps, h.refused, float64(h.puts+h.drops+h.swaps)/float64(max(sum, 1)))
+			t.Logf("%d clients, %d frozen: up to %d locks each, fair by %.4f; free for %v at the most; overtaken by %d", r.clients, r.frozen, most, fair, s.gap, s.overtaken)
+			if fair < r.fair || s.gap > gap || s.overtaken > overtaken || most == 0 {
+				t.Errorf("%v locks; want %v or more, %v or less, overtaken by %d or fewer", s.got, r.fair, gap, overtaken)
+			}
 		})
 	}
 }
