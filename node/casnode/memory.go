@@ -196,7 +196,8 @@ func (m *memory) recall(req node.Request) (s Snapshot, ok bool) {
 // foresee executes a request without a read, if it can. If the memory was wrong it
 // returns the present snapshot; none if it did not try.
 func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot, reply node.Reply, done bool, err error) {
-	if req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
+	if req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease ||
+		req.Op == node.OpRelease && n.queue.placed(waiter{req.Name, req.Value}) { // which leaves its place first
 		return present, reply, false, nil
 	}
 	by := n.prepared.Load()

@@ -269,9 +269,8 @@ func (n *Node) see(ctx context.Context, name string, req node.Request) (Snapshot
 	switch {
 	case n.queue.joins(req) && (n.queue.has(w) || n.memory.crowded(name)):
 		return n.put(ctx, req)
-	case req.Op == node.OpRelease && n.queue.has(w):
-		p, _ := n.queue.find(w)
-		return n.leave(ctx, p.Place)
+	case req.Op == node.OpRelease && n.queue.placed(w):
+		return n.leave(ctx, n.queue.leaves(w))
 	}
 	return n.read(ctx, name)
 }
@@ -326,7 +325,7 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 	if err := crowded(&entry, req); err != nil {
 		return d, err
 	}
-	before, waited := s.same(&entry), entry.Waits(req.Value) || n.queue.has(waiter{req.Name, req.Value})
+	before, waited := s.same(&entry), entry.Waits(req.Value) || n.queue.placed(waiter{req.Name, req.Value})
 	d = n.apply(&s, &server, &entry, req)
 	if lost != nil && d.reply.Status == node.Granted {
 		replace(&entry, &server, req, s.Now)

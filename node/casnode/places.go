@@ -55,6 +55,7 @@ type places struct {
 type ownPlace struct {
 	Place
 	put    bool // it was stored
+	leaves bool // it is being removed
 	left   bool // it was removed
 	rank   int  // when it was looked at last
 	unsure bool // an acquisition of it may still be written
@@ -140,10 +141,26 @@ func (q *places) expect(req node.Request) (place Place, again bool) {
 	return p.Place, p.put
 }
 
-// has reports whether a waiter of this process has a place.
+// has reports whether a waiter of this process has a place, and does not leave.
 func (q *places) has(w waiter) bool {
 	p, _ := q.find(w)
+	return p.Name != "" && !p.leaves
+}
+
+// placed reports whether it has one, and may leave.
+func (q *places) placed(w waiter) bool {
+	p, _ := q.find(w)
 	return p.Name != ""
+}
+
+// leaves notes that a waiter leaves: a wake for it is passed on from now on.
+func (q *places) leaves(w waiter) (p Place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if here := q.own[w]; here != nil {
+		here.leaves, p = true, here.Place
+	}
+	return p
 }
 
 // leftFor is how long a waiter is remembered that has left. A release may come twice.
@@ -156,7 +173,7 @@ func (q *places) forget(w waiter, left bool) {
 	switch p := q.own[w]; {
 	case p == nil:
 	case left:
-		p.Place, p.put, p.left = Place{}, false, true
+		p.Place, p.put, p.leaves, p.left = Place{}, false, false, true
 	case !p.unsure:
 		delete(q.own, w)
 	}
