@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -9,13 +9,12 @@ import (
 // the calls whose grants may have to be undone, so that Close can wait for
 // them.
 type background struct {
-	running atomic.Int64  // how much; and closedBit, after Close has begun
+	mu      sync.Mutex
+	running int
+	closed  bool
 	closing chan struct{} // closed when Close begins
 	idle    chan struct{} // closed after that, when nothing runs any more
 }
-
-// closedBit is a bit of background.running: no mutex, since every request counts.
-const closedBit = 1 << 62
 
 func newBackground() *background {
 	return &background{closing: make(chan struct{}), idle: make(chan struct{})}
@@ -24,19 +23,20 @@ func newBackground() *background {
 // start reports whether work may begin. After Close has begun, only work that
 // follows from running work may.
 func (b *background) start() bool {
-	for {
-		n := b.running.Load()
-		if n == closedBit {
-			return false
-		}
-		if b.running.CompareAndSwap(n, n+1) {
-			return true
-		}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed && b.running == 0 {
+		return false
 	}
+	b.running++
+	return true
 }
 
 func (b *background) end() {
-	if b.running.Add(-1) == closedBit {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	if b.closed && b.running == 0 {
 		close(b.idle)
 	}
 }
@@ -56,15 +56,13 @@ func (b *background) sleep(d time.Duration) bool {
 // close makes waiting callers give up, and counts as work itself until wait is
 // called. It returns false if close was called before.
 func (b *background) close() bool {
-	for {
-		n := b.running.Load()
-		if n&closedBit != 0 {
-			return false
-		}
-		if b.running.CompareAndSwap(n, (n|closedBit)+1) {
-			break
-		}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
 	}
+	b.closed = true
+	b.running++
 	close(b.closing)
 	return true
 }
