@@ -56,7 +56,7 @@ type Cluster struct {
 	marking    marking
 	epochs     epochs
 	inbox      inbox
-	queues     [16]queues // by the hash of the name, so that callers seldom share one
+	queues     queues
 	background *background
 	parkers    sync.Pool
 	callers    callers

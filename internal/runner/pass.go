@@ -62,9 +62,8 @@ func (cl *Claim) holdLine() {
 		return
 	}
 	round, _ := cl.core.Round()
-	qs := c.queuesOf(cl.key)
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
+	c.queues.mu.Lock()
+	defer c.queues.mu.Unlock()
 	if len(q.behind) == 0 {
 		return // a lease that nobody waits for costs nothing more
 	}
@@ -78,7 +77,7 @@ func (cl *Claim) holdLine() {
 // executed: the release, if there was one, has been sent. wants says that the
 // claim wants to know who waits, and elsewhere that others wait elsewhere.
 func (cl *Claim) serveLine(out []protocol.Effect, wants, elsewhere bool) {
-	qs := cl.c.queuesOf(cl.key)
+	qs := &cl.c.queues
 	for i := range out {
 		switch out[i].Kind {
 		case protocol.Won:
@@ -103,7 +102,7 @@ func (cl *Claim) serveLine(out []protocol.Effect, wants, elsewhere bool) {
 // askReserve tells the lease how many callers wait for it, so that it asks the
 // nodes for their tokens; now, even if some are left.
 func (cl *Claim) askReserve(now bool) {
-	if waiters := cl.c.queuesOf(cl.key).waiting(cl); waiters > 0 {
+	if waiters := cl.c.queues.waiting(cl); waiters > 0 {
 		cl.tellWaiters(waiters, now)
 	}
 }
@@ -218,7 +217,7 @@ func (cl *Claim) PassOn(by Owner) bool {
 	}
 	s := steps.Get().(*step)
 	s.view = view{c, c.clock.Uptime(), 0}
-	a, waiters := c.queuesOf(cl.key).next(cl, &s.view)
+	a, waiters := c.queues.next(cl, &s.view)
 	if a == nil {
 		cl.mu.Unlock()
 		s.reuse()
@@ -277,8 +276,7 @@ func (cl *Claim) AwaitPass(ctx context.Context, by Owner) {
 	r, v := cl.relay, &view{c, c.clock.Uptime(), 0}
 	q := r.line
 	inFlight, could := false, false
-	qs := c.queuesOf(cl.key)
-	qs.mu.Lock()
+	c.queues.mu.Lock()
 	waits := !q.holder.elsewhere && q.mayPass(cl)
 	if waits {
 		w := q.behind[0].waiter()
@@ -286,7 +284,7 @@ func (cl *Claim) AwaitPass(ctx context.Context, by Owner) {
 		waits = (inFlight || could) && !cl.core.MayPass(v, w)
 	}
 	patience, waiters := q.holder.patience, len(q.behind)
-	qs.mu.Unlock()
+	c.queues.mu.Unlock()
 	if !waits {
 		cl.mu.Unlock()
 		return

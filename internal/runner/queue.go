@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -18,14 +17,6 @@ import (
 type queues struct {
 	mu    sync.Mutex
 	byKey map[queueKey]*queue
-	_     [48]byte // the next ones are in another line of the processor's cache
-}
-
-var nameSeed = maphash.MakeSeed()
-
-// queuesOf returns the queues among which those of a name are.
-func (c *Cluster) queuesOf(name string) *queues {
-	return &c.queues[maphash.String(nameSeed, name)%uint64(len(c.queues))]
 }
 
 // queueKey is what the callers in a queue have in common.
@@ -54,11 +45,11 @@ func (a *Attempt) Enter(ctx context.Context) bool {
 	if a.terms.NoWait {
 		return true // it does not queue behind others
 	}
-	return a.c.queuesOf(a.key).enter(ctx, a)
+	return a.c.queues.enter(ctx, a)
 }
 
 // Leave lets the next caller in the local queue ask.
-func (a *Attempt) Leave() { a.c.queuesOf(a.key).leave(a.queue) }
+func (a *Attempt) Leave() { a.c.queues.leave(a.queue) }
 
 // enter returns when the caller may ask. It then has the queue that it has to
 // leave afterwards. It has none if it may ask beside it: because its wait is over
