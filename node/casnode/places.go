@@ -56,6 +56,7 @@ type ownPlace struct {
 	Place
 	put    bool // it was stored
 	leaves bool // it is being removed
+	ended  bool // a late request of it has no place
 	left   bool // it was removed
 	rank   int  // when it was looked at last
 	unsure bool // an acquisition of it may still be written
@@ -110,9 +111,13 @@ func waiters(all []Place) (ws []node.Waiter) {
 	return ws
 }
 
-// joins reports whether a request that is refused has a place.
+// joins reports whether a request that is refused has a place. A late one has none.
 func (q *places) joins(req node.Request) bool {
-	return q.store != nil && req.Op == node.OpAcquire && req.Wait && len(placeOf(req).Waiter) <= longestWaiter
+	if q.store == nil || req.Op != node.OpAcquire || !req.Wait || len(placeOf(req).Waiter) > longestWaiter {
+		return false
+	}
+	p, _ := q.find(waiter{req.Name, req.Value})
+	return !p.ended
 }
 
 // find returns what is known of a waiter; the zero value for nothing.
@@ -166,14 +171,15 @@ func (q *places) leaves(w waiter) (p Place) {
 // leftFor is how long a waiter is remembered that has left. A release may come twice.
 const leftFor = 10 * time.Second
 
-// forget notes that a waiter has no place any more: it has the lock, or has left.
-func (q *places) forget(w waiter, left bool) {
+// forget notes that a waiter has no place any more: it has the lock, or has left, for
+// good if it has ended.
+func (q *places) forget(w waiter, left, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch p := q.own[w]; {
 	case p == nil:
 	case left:
-		p.Place, p.put, p.leaves, p.left = Place{}, false, false, true
+		p.Place, p.put, p.leaves, p.left, p.ended = Place{}, false, false, true, p.ended || ended
 	case !p.unsure:
 		delete(q.own, w)
 	}
@@ -367,11 +373,11 @@ func (n *Node) follow(ctx context.Context, req node.Request, d *decision, presen
 	}
 	switch {
 	case req.Op == node.OpRelease, req.Op == node.OpAcquire && d.reply.Status == node.Granted:
-		n.queue.forget(w, req.Op == node.OpRelease)
+		n.queue.forget(w, req.Op == node.OpRelease, req.NoRepair > 0)
 	case d.entry.Queue.Late() && n.queue.has(w):
 		p, _ := n.queue.find(w)
 		_, _ = n.leave(ctx, p.Place)
-		n.queue.forget(w, true)
+		n.queue.forget(w, true, false)
 	}
 	if d.reply.Confirmed && present.Server != "" {
 		d.reply.Next = 0
