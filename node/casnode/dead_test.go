@@ -30,8 +30,8 @@ func (b *bench) open() *casnode.Node {
 	return n
 }
 
-// asks has a waiter ask, with a ticket of its own number, and returns the status.
-func (b *bench) asks(n *casnode.Node, op node.Op, waiter int, change func(*node.Request)) node.Status {
+// asks has a waiter ask, with a ticket of its own number, and returns the reply.
+func (b *bench) asks(n *casnode.Node, op node.Op, waiter int, change func(*node.Request)) node.Reply {
 	b.t.Helper()
 	b.token++
 	req := node.Request{Op: op, Name: "job", Value: fmt.Sprint(waiter), TTL: time.Minute, Token: b.token, Window: window, Retention: time.Minute}
@@ -43,7 +43,7 @@ func (b *bench) asks(n *casnode.Node, op node.Op, waiter int, change func(*node.
 	}
 	r, err := n.Do(context.Background(), req)
 	check.Must(b.t, err)
-	return r.Status
+	return r
 }
 
 // places returns how many places there are of processes that live.
@@ -83,7 +83,10 @@ func TestDeadProcessDelaysOthersByOneTurn(t *testing.T) {
 			for _, w := range []struct{ holder, next, turns int }{{0, one, c.turns}, {one, two, 0}} {
 				began := time.Now()
 				b.asks(living, node.OpRelease, w.holder, nil)
-				for b.asks(living, node.OpAcquire, w.next, nil) != node.Granted {
+				for r := b.asks(living, node.OpAcquire, w.next, nil); r.Status != node.Granted; r = b.asks(living, node.OpAcquire, w.next, nil) {
+					if c.dead == 1 && r.Left == 0 {
+						t.Fatalf("%+v: waiter %d is %v, and is not told when to look", c, w.next, r.Status)
+					}
 					time.Sleep(10 * time.Millisecond)
 				}
 				most := time.Duration(w.turns) * (node.WaiterLease + 60*time.Millisecond)
@@ -164,10 +167,11 @@ func TestReleaseFromMemoryLeavesNoPlace(t *testing.T) {
 		n := b.open()
 		b.asks(n, node.OpAcquire, 0, nil)
 		b.asks(n, node.OpAcquire, 1, nil)
+		b.asks(b.open(), node.OpAcquire, 2, nil)
 		b.asks(n, node.OpRelease, 0, nil)
 		b.asks(n, node.OpRelease, 1, nil)
-		if got := b.places(); got != 0 {
-			t.Errorf("there are %d places, want none", got)
+		if got := b.places(); got != 1 {
+			t.Errorf("there are %d places, want that of the last one", got)
 		}
 	})
 }
@@ -202,6 +206,28 @@ func TestWakeForOneThatLeavesIsPassedOn(t *testing.T) {
 		synctest.Wait()
 		if got := b.places(); got != 0 {
 			t.Errorf("there are %d places, want none", got)
+		}
+	})
+}
+
+// TestTurnBeginsWhenTheNameIsFree has a lease be repaired while the name is kept for a
+// waiter, which then cannot take it.
+func TestTurnBeginsWhenTheNameIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		n, other := b.open(), b.open()
+		for i := range 2 {
+			b.asks(n, node.OpAcquire, i, nil)
+		}
+		b.asks(other, node.OpAcquire, 2, nil)
+		b.asks(n, node.OpRelease, 0, nil)
+		if r := b.asks(other, node.OpRepair, 5, nil); r.Status != node.Granted {
+			t.Fatal(r.Status)
+		}
+		time.Sleep(node.WaiterLease + time.Millisecond)
+		b.asks(other, node.OpRelease, 5, nil)
+		if r := b.asks(other, node.OpAcquire, 2, nil); r.Status != node.Reserved || b.places() != 2 {
+			t.Errorf("the next one is %v, and there are %d places; want it to wait, and 2", r.Status, b.places())
 		}
 	})
 }
