@@ -7,19 +7,13 @@ import "time"
 // Lender is implemented by a node, and by its driver, whose replies a caller may
 // read.
 type Lender interface {
-	// WillLend says that callers will read. Only connections that are made after
-	// it can be lent.
-	WillLend()
 	// Lend makes the caller the one that reads all replies of a connection. It
-	// returns nil if others need them. The caller must send its request and call
-	// Read, soon: nobody else reads before Read returns.
+	// returns nil if others need them. The caller must send its request and then
+	// read, soon: nobody else reads before that has returned.
 	Lend() Loan
 }
 
-// Loan is a connection that a caller reads.
-type Loan interface {
-	// Read reads until done has something, or nothing is to be read, but no longer
-	// than limit, and for about a millisecond at most. What has not arrived by then
-	// is read as if nobody had borrowed the connection.
-	Read(done <-chan struct{}, limit time.Duration)
-}
+// Loan reads until done has something, or nothing is to be read, but no longer than
+// limit, and for about a millisecond at most. What has not arrived by then is read as
+// if nobody had borrowed the connection.
+type Loan func(done <-chan struct{}, limit time.Duration)

@@ -60,51 +60,16 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 1
 // Buffered returns how many bytes have arrived, and were not read.
 func (r *Reader) Buffered() int { return r.r.Buffered() }
 
-// Full reports whether no more can arrive before something is read.
-func (r *Reader) Full() bool { return r.r.Buffered() == r.r.Size() }
-
 // Fill reads once what has arrived.
 func (r *Reader) Fill() error {
 	_, err := r.r.Peek(r.r.Buffered() + 1)
 	return err
 }
 
-// Whole reports whether a whole reply has arrived, so that Read need not wait. What
-// is no reply counts as one: Read says what is wrong.
-func (r *Reader) Whole() bool {
+// Line reports whether a reply of one line has arrived, so that Read need not wait.
+func (r *Reader) Line() bool {
 	b, _ := r.r.Peek(r.r.Buffered())
-	for frames := 1; frames > 0; frames-- {
-		end := bytes.IndexByte(b, '\n')
-		if end < 0 {
-			return false
-		}
-		if end < 2 {
-			return true
-		}
-		kind, line := b[0], b[1:end-1]
-		b = b[end+1:]
-		if strings.IndexByte("$=!*~>%|", kind) < 0 {
-			continue
-		}
-		n, err := strconv.Atoi(string(line))
-		switch {
-		case err != nil || n > maxBytes:
-			return true
-		case n < 0:
-		case kind == '$' || kind == '=' || kind == '!':
-			if len(b) < n+2 {
-				return false
-			}
-			b = b[n+2:]
-		case kind == '%':
-			frames += 2 * n
-		case kind == '|':
-			frames += 2*n + 1 // what it describes follows
-		default:
-			frames += n
-		}
-	}
-	return true
+	return bytes.IndexByte(b, '\n') > 0 && strings.IndexByte("+-:", b[0]) >= 0
 }
 
 // Read reads a reply. An error inside a list is returned as the error of the
@@ -155,7 +120,7 @@ func (r *Reader) frame(depth int) (_ Reply, kind byte, _ error) {
 		return Reply{}, kind, fmt.Errorf("resp: unexpected length: %w", err)
 	}
 	switch {
-	case n < 0 && kind == '|': // Whole takes it for a reply, and nothing may follow
+	case n < 0 && kind == '|':
 		return Reply{}, kind, fmt.Errorf("resp: an attribute of %s items", rest)
 	case n < 0:
 		return Reply{Nil: true}, kind, nil

@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"bufio"
 	"io"
 	"runtime"
 	"strconv"
@@ -102,37 +101,17 @@ func TestListsShareOneLimit(t *testing.T) {
 	}
 }
 
-// TestReplyIsWholeOnceItsLastByteHasArrived feeds replies byte by byte.
-func TestReplyIsWholeOnceItsLastByteHasArrived(t *testing.T) {
-	for _, text := range []string{"+OK\r\n", ":1\r\n", "-ERR no\r\n", "$3\r\na\r\n\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n", "*2\r\n$1\r\nx\r\n*1\r\n:4\r\n",
-		"%1\r\n+key\r\n:7\r\n", "|1\r\n+a\r\n+b\r\n+said\r\n", ">2\r\n+message\r\n$1\r\nx\r\n", "!4\r\nERR!\r\n", "=7\r\ntxt:abc\r\n", "~1\r\n_\r\n", "|-1\r\n"} {
-		r := NewReader(&endless{text: text})
-		for n := 0; n < len(text); n++ {
-			if r.Whole() {
-				t.Errorf("%q is taken for a whole reply", text[:n])
-			}
-			r.r = bufio.NewReader(strings.NewReader(text[:n+1]))
+// TestLineThatHasArrivedIsReadAtOnce feeds replies byte by byte.
+func TestLineThatHasArrivedIsReadAtOnce(t *testing.T) {
+	for text, line := range map[string]bool{"+OK\r\n": true, ":1\r\n": true, "-ERR no\r\n": true, "$2\r\nab\r\n": false, ">0\r\n": false, "*1\r\n:4\r\n": false} {
+		for n := range len(text) {
+			r := NewReader(strings.NewReader(text[:n+1]))
 			if err := r.Fill(); err != nil || r.Buffered() != n+1 {
 				t.Fatalf("%d bytes have arrived, %v; want %d", r.Buffered(), err, n+1)
 			}
-		}
-		if !r.Whole() {
-			t.Errorf("%q is not taken for a whole reply", text)
-		}
-		if _, err := r.Read(); err == io.EOF || err == io.ErrUnexpectedEOF || r.Buffered() > 0 {
-			t.Errorf("%q: %v, and %d bytes are left", text, err, r.Buffered())
-		}
-	}
-	for _, text := range []string{"\r\n", "$x\r\n", "?5\r\n", "*99999999999\r\n"} { // Read says what is wrong
-		r := NewReader(strings.NewReader(text))
-		if err := r.Fill(); err != nil || !r.Whole() {
-			t.Errorf("%q: %v, and Read is not called", text, err)
-		}
-	}
-	r := NewReader(&endless{text: "+"})
-	for !r.Full() {
-		if err := r.Fill(); err != nil {
-			t.Fatal(err)
+			if want := line && n+1 == len(text); r.Line() != want {
+				t.Errorf("%q is a line: %v", text[:n+1], !want)
+			}
 		}
 	}
 }

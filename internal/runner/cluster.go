@@ -103,9 +103,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		c.members = append(c.members, m)
 	}
 	if c.starts != 0 && len(nodes) == 1 {
-		if c.lender, _ = nodes[0].(lend.Lender); c.lender != nil {
-			c.lender.WillLend()
-		}
+		c.lender, _ = nodes[0].(lend.Lender)
 	}
 	if err := c.guard.init(c); err != nil {
 		return nil, err

@@ -63,6 +63,6 @@ func (p *parker) read(ctx context.Context, c *Cluster, at protocol.When) {
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end))
 	}
-	p.loan.Read(p.signal, limit)
+	p.loan(p.signal, limit)
 	p.loan = nil
 }

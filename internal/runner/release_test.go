@@ -2,12 +2,14 @@ package runner_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/lend"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -115,6 +117,36 @@ func TestReleaseDoesNotOvertakeARequestThatIsBeingSent(t *testing.T) {
 		}
 		if v := links[4].Holder(t, "job"); v != "" {
 			t.Errorf("the fifth node still has the lock for %q", v)
+		}
+	})
+}
+
+// lending is a node whose answers a caller reads. It notes what happens.
+type lending struct {
+	*locktest.Ordered
+	log []string
+}
+
+func (l *lending) Start(req node.Request, limit time.Duration, done func(node.Reply, error)) {
+	l.log = append(l.log, "sent")
+	l.Ordered.Start(req, limit, done)
+}
+
+func (l *lending) Lend() lend.Loan {
+	l.log = append(l.log, "lent")
+	return func(done <-chan struct{}, limit time.Duration) { l.log = append(l.log, "read") }
+}
+
+func TestCallersReadTheirAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, _ := locktest.NewOrdered(t, 1)
+		n := &lending{Ordered: links[0]}
+		c := locktest.NewClient(t, []redlatch.Node{n}, locktest.Patient)
+		locktest.MustLock(t, c, "first", redlatch.LockOptions{}).Release(t.Context()) // identifies the node
+		n.log = nil
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
+		if got := strings.Join(n.log, " "); got != "lent sent read lent sent read" {
+			t.Errorf("the answers were %s", got)
 		}
 	})
 }

@@ -349,8 +349,11 @@ func (n *Node) apply(s *Snapshot, server *nodestate.Server, e *nodestate.Entry, 
 	if n.queue.store != nil {
 		n.beside(s, e, req)
 		d.entry = e
-		if req.Op == node.OpRelease && req.NoRepair == 0 && e.Holders.Of(req.Value, req.Share) < 0 && n.queue.sure(req) {
-			req.Token = 0 // nothing of it can come later: there is no fence to raise
+		if req.Op == node.OpRelease && req.NoRepair <= 2*req.Window && e.Holders.Of(req.Value, req.Share) < 0 && n.queue.sure(req) {
+			// No acquisition and no repair of it can come later: there is no fence to
+			// raise, and no value to end. A place that comes late is removed when its
+			// turn comes. A longer NoRepair is because of another process.
+			req.Token, req.NoRepair = 0, 0
 		}
 	} else if s.by != nil && req.Ticket != 0 {
 		req.Ticket = e.Queue.Place(req)

@@ -310,10 +310,12 @@ func (n *Node) leave(ctx context.Context, p Place) (Snapshot, error) {
 	return n.present(ctx, p.Name, func() (Snapshot, error) { return n.queue.store.Drop(ctx, p) })
 }
 
-// beside has the entry of a snapshot see the first places.
+// beside has the entry of a snapshot see the first places. Where nobody can be notified,
+// the first waiter asks all the time, and a release keeps the name for nobody.
 func (n *Node) beside(s *Snapshot, e *nodestate.Entry, req node.Request) {
 	first := waiters(s.Places)
-	fresh := req.Wait && req.Op == node.OpAcquire && !e.Kept(first) && n.queue.freshly(s.Row)
+	fresh := n.ears.store == nil && req.Op != node.OpAcquire ||
+		req.Wait && req.Op == node.OpAcquire && !e.Kept(first) && n.queue.freshly(s.Row)
 	e.Queue.Beside(first, len(s.Places) >= FirstPlaces, fresh)
 }
 
@@ -353,7 +355,7 @@ func (n *Node) follow(ctx context.Context, req node.Request, d *decision, presen
 	if d.entry == nil {
 		return
 	}
-	if d.row != nil && !d.entry.Kept(waiters(present.Places)) {
+	if d.row != nil && n.ears.store != nil && !d.entry.Kept(waiters(present.Places)) {
 		n.passOn(ctx, req.Name)
 	}
 	if gone := d.entry.Queue.Evicts(); gone != nil {

@@ -23,7 +23,8 @@ func placesOf(table string) string { return sqltable.Beside(table, "_place") }
 const page = 50
 
 // line returns the first places of a name whose processes live, and the rank of a place
-// if there is one, and whether it is there.
+// if there is one, and whether it is there. Its statements wait for no lock, so they have
+// no limit, which takes MariaDB as long as the rest of them.
 func (s *store) line(ctx context.Context, c session, p casnode.Place) (first []casnode.Place, rank int, there bool, err error) {
 	if p.Name == casnode.MarkerName {
 		return nil, 0, false, nil
@@ -34,7 +35,7 @@ func (s *store) line(ctx context.Context, c session, p casnode.Place) (first []c
 		var all []casnode.Place
 		var now int64
 		next := casnode.Place{Name: p.Name}
-		err = query(ctx, c, c.limit(ctx, c.queue), []any{name, from, page, read}, []any{&now, &next.Ticket, &next.Waiter, &next.Process},
+		err = query(ctx, c, c.queue, []any{name, from, page, read}, []any{&now, &next.Ticket, &next.Waiter, &next.Process},
 			func() { all = append(all, next) })
 		if err != nil {
 			return nil, 0, false, err
@@ -59,7 +60,7 @@ func (s *store) line(ctx context.Context, c session, p casnode.Place) (first []c
 	}
 	s.fronts.saw(p.Name, first)
 	if p.Waiter != "" && !there {
-		err = explain(c.queryRow(ctx, c.texts.rank, p.Ticket, p.Waiter, name, p.Ticket, p.Ticket, p.Waiter).Scan(&rank, &there))
+		err = explain(c.QueryRowContext(ctx, c.texts.rank, p.Ticket, p.Waiter, name, p.Ticket, p.Ticket, p.Waiter).Scan(&rank, &there))
 	}
 	return first, rank, there, err
 }
@@ -71,7 +72,7 @@ func (s *store) lives(ctx context.Context, c session, process string, now int64)
 		return true, nil
 	}
 	var until int64
-	err := c.queryRow(ctx, c.texts.lapses, process).Scan(&until)
+	err := c.QueryRowContext(ctx, c.texts.lapses, process).Scan(&until)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 	case err != nil:

@@ -120,13 +120,6 @@ func init() {
 // Starts reports whether the driver needs no goroutine for a request in flight.
 func (n *Node) Starts() bool { return n.starter != nil }
 
-// WillLend says that callers will read replies themselves.
-func (n *Node) WillLend() {
-	if n.lender != nil {
-		n.lender.WillLend()
-	}
-}
-
 // Lend makes the caller the one that reads the replies; nil if others do.
 func (n *Node) Lend() lend.Loan {
 	if n.lender == nil {

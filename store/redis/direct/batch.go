@@ -110,10 +110,9 @@ func (c *conn) divide(n int, reply resp.Reply, err error) {
 	}
 	if server, refused := err.(resp.ServerError); refused {
 		requests = c.resend(requests, redis.NewServerError(string(server)).Code == "NOSCRIPT")
-		c.flush()
 		err = errOvertaken
 	}
-	c.mu.Unlock()
+	c.flush()
 	for i := range requests {
 		if err != nil {
 			requests[i].failed(err)

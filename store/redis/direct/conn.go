@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -21,24 +22,26 @@ import (
 type conn struct {
 	driver *driver
 	gone   atomic.Bool   // it is broken
+	rests  atomic.Bool   // its goroutine does not read: a caller may
 	wake   chan struct{} // for the goroutine that writes
+	turns  chan struct{} // for the goroutine that reads
 	parts  [16]string    // memory for a reply, of the one that reads
+	last   bool          // nothing was pending after the last reply; of the same
 
 	connecting context.Context // ends when the connection is broken
 	stop       context.CancelFunc
 
 	mu      sync.Mutex
-	socket  net.Conn     // nil while it is being connected
-	quiet   quietSocket  // the same, if callers may read; else nil
-	input   *resp.Reader // is used by the one that reads
+	socket  io.ReadWriteCloser // nil while it is being connected
+	input   *resp.Reader       // is used by the one that reads
 	reader  reader
-	calm    int    // how many replies the connection's goroutine reads at least before it rests
-	hungUp  bool   // the other end did, while a caller read
-	broken  error  // why it is of no use any more
-	pending queue  // the requests without a reply, in the order in which they are sent
-	unsent  int    // how many of the last of them are to be written
-	spare   []byte // memory for what is written
-	writing bool   // somebody writes, and goes on while something is to be written
+	file    *os.File // the same, if a caller may read; else nil
+	calm    int      // how many replies the connection's goroutine reads at least before it rests
+	broken  error    // why it is of no use any more
+	pending queue    // the requests without a reply, in the order in which they are sent
+	unsent  int      // how many of the last of them are to be written
+	spare   []byte   // memory for what is written
+	writing bool     // somebody writes, and goes on while something is to be written
 	batches batches
 	heard   uint64 // how many replies have arrived
 	late    int    // how many in a row came too late, of requests sent one after the other
@@ -67,17 +70,21 @@ func (c *conn) start(r request) bool {
 		c.mu.Unlock()
 		return false
 	}
+	if c.reader == nobody {
+		if unread(c.file) {
+			c.mu.Unlock()
+			c.fail(errUnasked)
+			return false
+		}
+		c.resume()
+	}
 	r.heard = c.heard
 	c.pending.push(r)
 	c.arm(r.deadline)
-	if c.reader == nobody {
-		c.resume()
-	}
 	if c.socket != nil {
 		c.unsent++
-		c.flush()
 	}
-	c.mu.Unlock()
+	c.flush()
 	return true
 }
 
@@ -99,21 +106,23 @@ func (c *conn) again(r request) bool {
 	return true
 }
 
-// flush writes what is to be written, or has it written. The mutex is held; it
-// is unlocked meanwhile.
+// flush writes what is to be written, or has it written. The mutex is held, and is
+// unlocked: to wake a goroutine takes longer than all else that it protects.
 func (c *conn) flush() {
 	if c.writing || c.unsent == 0 {
+		c.mu.Unlock()
 		return
 	}
 	c.writing = true
-	if c.pending.len() > inPlace || !c.write() || c.unsent > 0 {
+	left := c.pending.len() > inPlace || !c.write() || c.unsent > 0
+	c.writing = left
+	c.mu.Unlock()
+	if left {
 		select {
 		case c.wake <- struct{}{}:
 		default:
 		}
-		return
 	}
-	c.writing = false
 }
 
 // write writes what is to be written. It returns false if the connection is
@@ -122,11 +131,20 @@ func (c *conn) write() bool {
 	b, socket := c.compose(c.spare[:0]), c.socket
 	c.spare = nil
 	c.mu.Unlock()
-	_, err := socket.Write(b)
-	if err != nil {
-		c.fail(err)
-	}
+	n, err := socket.Write(b)
 	c.mu.Lock()
+	for rest := b; err != nil && c.broken == nil; {
+		rest = rest[n:]
+		replaced := socket != c.socket // the rest is for the new one
+		socket = c.socket
+		c.mu.Unlock()
+		if replaced {
+			n, err = socket.Write(rest)
+		} else {
+			c.fail(err)
+		}
+		c.mu.Lock()
+	}
 	if cap(b) <= 1<<20 {
 		c.spare = b
 	}
@@ -159,7 +177,7 @@ const connectLimit = 30 * time.Second
 func (c *conn) run() {
 	ctx, cancel := context.WithTimeout(c.connecting, connectLimit)
 	a := c.driver.address
-	socket, conn, version, err := conns.Connect(ctx, conns.Login{
+	socket, _, version, err := conns.Connect(ctx, conns.Login{
 		Address: a.Hosts[0], TLS: a.TLS, Username: a.Username, Password: a.Password, Database: a.Database,
 	})
 	cancel()
@@ -173,16 +191,12 @@ func (c *conn) run() {
 		socket.Close()
 		return
 	}
-	c.socket, c.version, c.input = socket, version, conn.Reader()
-	if c.quiet = c.silence(socket); c.quiet != nil {
-		c.socket, c.input, c.calm = c.quiet, resp.NewReader(c.quiet), calmAfter
-	}
+	c.socket, c.version, c.input, c.calm = socket, version, resp.NewReader(c), calmAfter
 	c.pending.drop(c.pending.len())
 	c.unsent = c.pending.len()
 	c.flush()
-	c.mu.Unlock()
 	go c.writer()
-	for c.turn() && c.receive() {
+	for c.receive() && c.rest() {
 	}
 }
 
@@ -205,7 +219,9 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 			c.fail(errBehind)
 			return false
 		}
-		if n := c.pending.at(0).batch; n > 0 {
+		n := c.pending.at(0).batch
+		c.last = c.pending.len() == max(n, 1)
+		if n > 0 {
 			c.divide(n, reply, err) // unlocks the mutex
 			return true
 		}
@@ -217,9 +233,8 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 		if again = c.again(r); !again {
 			err = errOvertaken
 		}
-		c.flush()
 	}
-	c.mu.Unlock()
+	c.flush()
 	switch {
 	case again:
 	case reply.Push && !confirmed:
@@ -349,6 +364,9 @@ func (c *conn) fail(err error) {
 	}
 	requests := c.pending.all()
 	c.pending = queue{}
+	if c.reader != itself {
+		c.turns <- struct{}{} // the goroutine of the connection ends
+	}
 	c.mu.Unlock()
 	if moved := c.driver.moves(requests[sent:]); len(moved) > 0 && (socket != nil || err == conns.ErrSilent) {
 		c.driver.connect(moved)

@@ -56,7 +56,7 @@ func open(a *redis.Address) (redis.Driver, error) {
 type driver struct {
 	address *redis.Address
 	conn    atomic.Pointer[conn] // the last one that was made
-	lends   atomic.Bool          // callers will read
+	lends   atomic.Bool          // callers want to read
 
 	mu     sync.Mutex
 	closed bool
@@ -83,7 +83,7 @@ func (d *driver) current() (*conn, error) {
 // connect makes the next connection, which begins with the requests that the last
 // one did not send: they stay before those that follow. The mutex is held.
 func (d *driver) connect(unsent []request) *conn {
-	c := &conn{driver: d, wake: make(chan struct{}, 1)}
+	c := &conn{driver: d, wake: make(chan struct{}, 1), turns: make(chan struct{}, 1)}
 	c.connecting, c.stop = context.WithCancel(context.Background())
 	c.mu.Lock() // the timer may fire at once
 	for _, r := range unsent {

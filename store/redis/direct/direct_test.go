@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -96,7 +97,6 @@ func driverOf(t testing.TB, address string) *driver {
 	a, err := redis.ParseAddress(address)
 	must(t, err)
 	d := &driver{address: a}
-	d.WillLend()
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -130,7 +130,7 @@ func TestRequestsThatMeetAreWrittenTogetherAndAnsweredInOrder(t *testing.T) {
 	}
 	c := d.conn.Load()
 	c.mu.Lock()
-	writes := &countedWrites{Conn: c.socket}
+	writes := &countedWrites{ReadWriteCloser: c.socket}
 	c.socket = writes
 	c.mu.Unlock()
 	var all sync.WaitGroup
@@ -152,13 +152,13 @@ func TestRequestsThatMeetAreWrittenTogetherAndAnsweredInOrder(t *testing.T) {
 }
 
 type countedWrites struct {
-	net.Conn
+	io.ReadWriteCloser
 	n atomic.Int32
 }
 
 func (c *countedWrites) Write(b []byte) (int, error) {
 	c.n.Add(1)
-	return c.Conn.Write(b)
+	return c.ReadWriteCloser.Write(b)
 }
 
 // TestWhatIsNoAnswerBreaksTheConnection sends what a server never sends. The
@@ -396,7 +396,7 @@ func TestUnsentRequestsStayBeforeLaterOnes(t *testing.T) {
 
 // stuckSocket blocks in its first write until it goes on, or is closed.
 type stuckSocket struct {
-	net.Conn
+	io.ReadWriteCloser
 	of      *conn
 	writing chan bool
 	goOn    func()
@@ -405,7 +405,7 @@ type stuckSocket struct {
 
 // stick has the next write of a connection block.
 func stick(c *conn) *stuckSocket {
-	s := &stuckSocket{Conn: c.socket, of: c, writing: make(chan bool)}
+	s := &stuckSocket{ReadWriteCloser: c.socket, of: c, writing: make(chan bool)}
 	s.resume, s.goOn = context.WithCancel(context.Background())
 	c.mu.Lock()
 	c.socket = s
@@ -418,11 +418,11 @@ func (s *stuckSocket) Write(b []byte) (int, error) {
 		s.writing <- true
 		<-s.resume.Done()
 	}
-	return s.Conn.Write(b)
+	return s.ReadWriteCloser.Write(b)
 }
 
 func (s *stuckSocket) Close() error {
-	err := s.Conn.Close()
+	err := s.ReadWriteCloser.Close()
 	s.goOn()
 	return err
 }

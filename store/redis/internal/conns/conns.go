@@ -27,9 +27,9 @@ import (
 // dialTimeout limits the time for making a connection.
 const dialTimeout = 2 * time.Second
 
-// keepAlive has the kernel detect an idle connection that went silent, and
+// KeepAlive has the kernel detect an idle connection that went silent, and
 // keeps firewalls and NATs between the two ends from forgetting it.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 3}
+var KeepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 3}
 
 // A Group is the connections of a driver. The zero value is an empty one.
 type Group struct {
@@ -123,7 +123,7 @@ func (g *Group) Close() {
 func dial(ctx context.Context, network, address string, config *tls.Config, wrap func(net.Conn) (net.Conn, error)) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	dialer := net.Dialer{KeepAliveConfig: keepAlive}
+	dialer := net.Dialer{KeepAliveConfig: KeepAlive}
 	raw, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
