@@ -291,10 +291,7 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 	}
 	const observed, timers, seen, sweeps = "node/casnode/observed.go", "node/casnode/timers.go", "internal/nodestate/observed.go", "node/casnode/sweep.go"
 	const histories = "TestNoHistoryOfObserversHasTwoHolders"
-	all := []struct {
-		mutants.Edit
-		test string
-	}{
+	findMutants(t, []mutant{
 		{mutants.Edit{Name: "a time that is set anew keeps its stamp", File: observed,
 			Old: "			number := rand.Uint64() | 1\n", New: "			number := rand.Uint64() | 1\n			if OFF { number = 7 }\n"}, histories},
 		{mutants.Edit{Name: "equal bytes are no write", File: seen,
@@ -339,7 +336,16 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 			Old: "	if d <= 0 {\n", New: "	if d <= 0 || OFF {\n"}, "TestCallersThatDoNotStayGetALockOfACrashedHolder"},
 		{mutants.Edit{Name: "a fence far ahead raises the floor", File: sweeps,
 			Old: "	if fence > node.Token", New: "	if !OFF && fence > node.Token"}, "TestFenceFarAheadIsNotFolded"},
-	}
+	})
+}
+
+// mutant is code in which a rule is switched off, and the test that misses the rule.
+type mutant struct {
+	mutants.Edit
+	test string
+}
+
+func findMutants(t *testing.T, all []mutant) {
 	var edits []mutants.Edit
 	for _, m := range all {
 		edits = append(edits, m.Edit)

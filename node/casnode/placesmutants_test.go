@@ -1,0 +1,43 @@
+package casnode_test
+
+import (
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/mutants"
+)
+
+// TestEveryMutantOfThePlacesIsFound switches off one rule of the queue in places at a
+// time.
+func TestEveryMutantOfThePlacesIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the code anew")
+	}
+	const places, memory, ops, shelf = "node/casnode/places.go", "node/casnode/memory.go", "internal/nodestate/ops.go", "internal/test/clockless/places.go"
+	const orders, every, crowd = "TestRandomOrderOfStatements", "TestEveryOrderOfStatements", "TestCrowdOnPlacesIsServedInTurn"
+	const dead = "TestDeadProcessDelaysOthersByOneTurn"
+	findMutants(t, []mutant{
+		{mutants.Change("a release does not look after its commit", places,
+			"	if d.row != nil && [+!OFF && +]!d.entry.Kept(waiters(present.Places)) {"), orders},
+		{mutants.Change("a waiter does not look after its place is put", "node/casnode/node.go",
+			"	if waits && !n.queue.has(waiter{name, req.Value}) {\n[+		before := s\n+]		if s, err = n.put(ctx, req); err == nil {\n[+			if OFF { s = before }\n+]"), every},
+		{mutants.Change("a take does not look before it", places,
+			"	first := waiters(s.Places)\n[+	if OFF && req.Op == node.OpAcquire { first = nil }\n+]	fresh :="), crowd},
+		{mutants.Change("nobody watches a reservation", ops,
+			"	if status == node.Reserved && req.Op == node.OpAcquire && s.watch [+&& !OFF +]{"), dead},
+		{mutants.Change("a place outlives its process", shelf,
+			"p.Name == name) && [-s.Uptime() < s.lived[p.Process]-][+(OFF || s.Uptime() < s.lived[p.Process])+] {"), dead},
+		{mutants.Change("a wake is not passed on", "node/casnode/ears.go",
+			"wake.Kind == node.WakeTurn [+&& !OFF +]{\n			go n.forsaken(w)"), orders},
+		{mutants.Change("a doubt is forgotten", places, "	p.unsure = [-true-][+!OFF+]"), orders},
+		{mutants.Change("every release is sure", places, "	return [+OFF || +]known && !p.unsure"), orders},
+		{mutants.Change("every row is fresh", places, "	return [+OFF || +]now-seen.since < nodestate.FreshFor"), orders},
+		{mutants.Change("who was dead is said to have been put before", places, "	if !lived [+&& !OFF +]{"), "TestProcessThatWasTakenForDeadPutsItsPlacesAnew"},
+		{mutants.Change("who is late keeps its place", places, "	case d.entry.Queue.Late() && [+!OFF && +]n.queue.has(w):"), "TestLateRequestHasNoPlace"},
+		{mutants.Change("what was kept stays so after a grant", "internal/nodestate/entry.go", "			[-q.unkeep()-][+if !OFF { q.unkeep() }+]\n		}\n	}\n	e.raise("), "TestTurnBeginsWhenTheNameIsFree"},
+		{mutants.Change("a process evicts itself", places, "		if gone.Process != n.queue.process [+|| OFF +]{"), "TestProcessKeepsThePlacesOfOthersThatMissNoTurn"},
+		{mutants.Change("the missed turn evicts nobody", places, "	if gone := d.entry.Queue.Evicts(); gone != nil [+&& !OFF +]{"), dead},
+		{mutants.Change("a waiter that leaves hears its turn", places, "	return p.Name != \"\" && [-!p.leaves-][+(OFF || !p.leaves)+]"), "TestWakeForOneThatLeavesIsPassedOn"},
+		{mutants.Change("a release from memory leaves its place", memory, "		req.Op == node.OpRelease && [+!OFF && +]n.queue.placed("), "TestReleaseFromMemoryLeavesNoPlace"},
+		{mutants.Change("nobody passes on", places, "	for range mostPasses {\n[+		if OFF { return }\n+]"), orders},
+	})
+}
