@@ -231,3 +231,19 @@ func TestTurnBeginsWhenTheNameIsFree(t *testing.T) {
 		}
 	})
 }
+
+// TestTakeLooksForThoseBeforeIt has a process that has just written the row ask again.
+func TestTakeLooksForThoseBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		n := b.open()
+		b.asks(n, node.OpAcquire, 0, nil)
+		b.asks(b.open(), node.OpAcquire, 1, nil)
+		b.asks(n, node.OpRelease, 0, nil)
+		for _, waits := range []bool{true, false} {
+			if r := b.asks(n, node.OpAcquire, 2, func(req *node.Request) { req.Wait = waits }); r.Status != node.Reserved {
+				t.Errorf("who comes later is %v, if it waits: %v", r.Status, waits)
+			}
+		}
+	})
+}

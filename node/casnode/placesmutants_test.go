@@ -13,15 +13,15 @@ func TestEveryMutantOfThePlacesIsFound(t *testing.T) {
 		t.Skip("builds the code anew")
 	}
 	const places, memory, ops, shelf = "node/casnode/places.go", "node/casnode/memory.go", "internal/nodestate/ops.go", "internal/test/clockless/places.go"
-	const orders, every, crowd = "TestRandomOrderOfStatements", "TestEveryOrderOfStatements", "TestCrowdOnPlacesIsServedInTurn"
+	const orders, every = "TestRandomOrderOfStatements", "TestEveryOrderOfStatements"
 	const dead = "TestDeadProcessDelaysOthersByOneTurn"
 	findMutants(t, []mutant{
 		{mutants.Change("a release does not look after its commit", places,
-			"	if d.row != nil && [+!OFF && +]!d.entry.Kept(waiters(present.Places)) {"), orders},
+			"	if d.row != nil && [+!OFF && +]n.ears.store != nil && !d.entry.Kept(waiters(present.Places)) {"), orders},
 		{mutants.Change("a waiter does not look after its place is put", "node/casnode/node.go",
 			"	if waits && !n.queue.has(waiter{name, req.Value}) {\n[+		before := s\n+]		if s, err = n.put(ctx, req); err == nil {\n[+			if OFF { s = before }\n+]"), every},
 		{mutants.Change("a take does not look before it", places,
-			"	first := waiters(s.Places)\n[+	if OFF && req.Op == node.OpAcquire { first = nil }\n+]	fresh :="), crowd},
+			"	first := waiters(s.Places)\n[+	if OFF && req.Op == node.OpAcquire { first = nil }\n+]	fresh :="), "TestTakeLooksForThoseBeforeIt"},
 		{mutants.Change("nobody watches a reservation", ops,
 			"	if status == node.Reserved && req.Op == node.OpAcquire && s.watch [+&& !OFF +]{"), dead},
 		{mutants.Change("a place outlives its process", shelf,
