@@ -12,11 +12,11 @@ exec python3 - "$@" <<'PY'
 import re, subprocess, sys
 
 BUDGETS = [  # what, at most
-    ("code", 57050),
-    ("tests", 45800),
-    ("internal/test", 15100),
+    ("code", 59700),
+    ("tests", 46900),
+    ("internal/test", 15250),
     ("beside Go", 4700),
-    ("words of docs", 54400),
+    ("words of docs", 55200),
     ("settings", 24),
     ("requirements", 0),
 ]
