@@ -46,7 +46,7 @@ var ruleMutants = []mutant{
 		"	left := cl.core.Deadline() - cl.c.clock.Uptime()\n[+	if OFF { left = time.Hour }\n+]", simulation},
 	{"a notification is swallowed", "internal/runner/inbox.go", "	if cl != nil [+&& !(OFF && wake.Kind.Asks()) +]{\n		cl.woken(i, wake)", simulation},
 	{"a release wakes nobody", "internal/nodestate/ops.go",
-		"	[-e.Queue.serve(e.Holders, s)-][+if !OFF { e.Queue.serve(e.Holders, s) }+]\n	return status", simulation},
+		"	if [+!OFF && (+]e.Queue.beside == nil || !waits || e.held() && !e.Kept(e.Queue.Waiters)[+)+] {\n", simulation},
 	{"nobody yields", "internal/protocol/yield.go",
 		"	[+if OFF {\n		c.yield.ours = grants\n		return c.yieldOver(v, out)\n	}\n	+]return c.sendYield(v, grants, out)\n", simulation},
 	{"a release goes to the nodes that granted in time", "internal/protocol/end.go",
