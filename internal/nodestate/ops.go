@@ -226,8 +226,8 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 
 func (e *Entry) release(req node.Request, s *serving) node.Status {
 	own, verdict := e.Holders.Of(req.Value, req.Share), e.judge(req, s.now)
-	status := e.taken()
 	waits := own < 0 && e.Queue.Head != req.Value
+	status := e.taken()
 	switch {
 	case own < 0:
 	case req.Once && refused(verdict):

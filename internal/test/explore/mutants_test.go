@@ -19,7 +19,7 @@ var edits = []struct{ file, change string }{
 		"		[-m.got, m.unapplied = Pending, false-][+if !(off(\"mixed grants\") && op == node.OpAcquire && m.got == Replied && m.status == node.Granted) { m.got, m.unapplied = Pending, false }+]\n"},
 	{"internal/protocol/step.go", `		if e.Op == node.OpAcquire && [-e.Seq == c.round.Seq-][+(e.Seq == c.round.Seq || off("mixed grants"))+] {`},
 	{"internal/protocol/request.go",
-		`	case [-e.Fault.sent(), e.queued(-][+!off("undo granted only") && e.Fault.sent(), e.queued() && !off("place not undone"+]), e.Reply.Again:`},
+		`	case [-e.Fault.sent(), e.queued(-][+!off("undo granted only") && e.Fault.sent(), e.queued() && !off("place not undone"+]), e.Reply.Again, e.Fault == Contended:`},
 	{"internal/nodestate/ops.go", "	late := [-old || e.ended(req.Value-][+(old || e.ended(req.Value)) && !off(\"late joins\"+])\n"},
 	{"internal/protocol/end.go", "c.wait.ticket != 0 [+&& !off(\"release does not end\") +]{\n		req.NoRepair"},
 	{"internal/protocol/end.go", `return m.inFlight == 0 [+|| off("release out of order") +]})`},
