@@ -317,10 +317,10 @@ func (n *Node) leave(ctx context.Context, p Place) (Snapshot, error) {
 }
 
 // beside has the entry of a snapshot see the first places. Where nobody can be notified,
-// the first waiter asks all the time, and a release keeps the name for nobody.
+// the first waiter asks all the time, and who leaves passes nothing on.
 func (n *Node) beside(s *Snapshot, e *nodestate.Entry, req node.Request) {
 	first := waiters(s.Places)
-	fresh := n.ears.store == nil && req.Op != node.OpAcquire ||
+	fresh := n.ears.store == nil && req.Op == node.OpRelease && e.Holders.Of(req.Value, req.Share) < 0 ||
 		req.Wait && req.Op == node.OpAcquire && !e.Kept(first) && n.queue.freshly(s.Row)
 	e.Queue.Beside(first, len(s.Places) >= FirstPlaces, fresh)
 }

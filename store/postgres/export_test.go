@@ -76,8 +76,8 @@ func Query(ctx context.Context, n *Node, text string) error {
 // part of it found.
 func Message(ctx context.Context, n *Node, before, name, between, other string) (found []string, err error) {
 	read := n.store.texts[kind{read: true}]
-	results, err := n.store.run(ctx, call{statement: statement{text: before}}, call{read, []string{hexed(name)}},
-		call{statement: statement{text: between}}, call{read, []string{hexed(other)}})
+	results, err := n.store.run(ctx, call{statement: statement{text: before}}, call{read, []string{hexed(name), "0", ""}},
+		call{statement: statement{text: between}}, call{read, []string{hexed(other), "0", ""}})
 	for _, r := range results {
 		text := r.CommandTag.String()
 		if len(r.Rows) > 0 {
