@@ -292,21 +292,36 @@ func (q *places) live(ctx context.Context) error {
 
 // put puts the place of a request, and returns what is there after that.
 func (n *Node) put(ctx context.Context, req node.Request) (s Snapshot, err error) {
+	w := waiter{req.Name, req.Value}
+	var p Place
 	s, err = n.present(ctx, req.Name, func() (Snapshot, error) {
 		if err := n.queue.live(ctx); err != nil {
 			return s, err
 		}
-		p, again := n.queue.expect(req)
+		var again bool
+		p, again = n.queue.expect(req)
 		return n.queue.store.Put(ctx, p, again)
 	})
+	if p.Name != "" && !n.queue.has(w) { // it has left meanwhile, and the place may have come after that
+		go n.withdraw(ctx, p)
+	}
 	if err == nil {
 		n.queue.mu.Lock()
-		if p := n.queue.own[waiter{req.Name, req.Value}]; p != nil && p.Name != "" {
+		if p := n.queue.own[w]; p != nil && p.Name != "" {
 			p.put, p.rank = true, s.Rank
 		}
 		n.queue.mu.Unlock()
 	}
 	return s, err
+}
+
+// withdraw removes a place that may have come late, and passes on what is kept for it.
+func (n *Node) withdraw(ctx context.Context, p Place) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forsakeLimit)
+	defer cancel()
+	if s, err := n.leave(ctx, p); err == nil && !n.pass(ctx, s) {
+		n.passOn(ctx, p.Name)
+	}
 }
 
 // leave removes the place of a waiter of this process, and returns what is there after
@@ -434,9 +449,7 @@ func (n *Node) forsaken(w waiter) {
 	}
 	for _, p := range s.Places {
 		if v, err := p.waiter(); err == nil && v.Value == w.value && p.Process == n.queue.process && !n.queue.has(w) {
-			if s, err = n.leave(ctx, p); err == nil && !n.pass(ctx, s) {
-				n.passOn(ctx, w.name)
-			}
+			n.withdraw(ctx, p)
 			return
 		}
 	}

@@ -44,7 +44,8 @@ func kinds() []kind {
 // place that is dropped its ticket and waiter. State and name are hexadecimal.
 func (s *store) statement(k kind) statement {
 	types, text := "(text, bigint, text)", `SELECT `+now+`, `+server+`, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex'),
-			(`+s.first()+`), (SELECT 1 + count(*) FROM `+s.places+` WHERE name = decode($1, 'hex') AND (ticket, waiter) < ($2::bigint, $3))
+			(`+s.first()+`), (SELECT count(*) FROM `+s.places+` WHERE name = decode($1, 'hex') AND (ticket, waiter) <= ($2::bigint, $3)),
+			EXISTS (SELECT 1 FROM `+s.places+` WHERE name = decode($1, 'hex') AND ticket = $2::bigint AND waiter = $3)::int
 		FROM (SELECT 1) one LEFT JOIN `+s.table+` l ON l.name = decode($1, 'hex') LEFT JOIN `+s.table+` m ON m.name = ''`
 	if !k.read {
 		types, text = "(text, text, bigint, text, text, text, text, text", s.write(k)

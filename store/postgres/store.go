@@ -137,13 +137,13 @@ func (s *store) readOf(p casnode.Place) call {
 
 // snapshot returns what a read has found.
 func (s *store) snapshot(ctx context.Context, read call, name string, rows [][][]byte) (r casnode.Snapshot, err error) {
-	if len(rows) == 1 && len(rows[0]) == 8 && rows[0][2] == nil && rows[0][4] == nil {
+	if len(rows) == 1 && len(rows[0]) == 9 && rows[0][2] == nil && rows[0][4] == nil {
 		rows, err = s.query(ctx, read.plain())
 	}
 	switch {
 	case err != nil:
 		return r, explain(err)
-	case len(rows) != 1 || len(rows[0]) != 8:
+	case len(rows) != 1 || len(rows[0]) != 9:
 		return r, fmt.Errorf("the table %s has %d rows of one name: %w", s.table, len(rows), errShape)
 	}
 	row := rows[0]
