@@ -95,12 +95,12 @@ func (s *store) Prepare(ctx context.Context) error {
 	if exists || err != nil {
 		return err
 	}
+	// Of two that create one at once one may be refused, with one of several
+	// errors. Then the table is there now, and the other one may not be.
 	_, failed := s.query(ctx, create(s.table))
-	if failed == nil {
-		_, failed = s.query(ctx, createPlaces(s.places))
+	if _, err := s.query(ctx, createPlaces(s.places)); failed == nil {
+		failed = err
 	}
-	// Of two that create it at once one may be refused, with one of several
-	// errors. Then the table is there now.
 	if exists, err = s.check(ctx); exists || err != nil {
 		return err
 	}
