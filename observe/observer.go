@@ -94,8 +94,9 @@ type LeaseObserver interface {
 	// context that it returns is passed to LeaseEnd, and to RoundEnd for the
 	// lease's extensions and release.
 	LeaseStart(ctx context.Context, start LeaseStart) context.Context
-	// LeaseEnd is called once for every LeaseStart, after it. The context does
-	// not end with that of the caller.
+	// LeaseEnd is called once for every LeaseStart, after it. It may be called a
+	// moment after Release or Extend has returned. The context does not end with
+	// that of the caller.
 	LeaseEnd(ctx context.Context, end LeaseEnd)
 }
 
