@@ -62,6 +62,8 @@ type Waiter struct {
 	Value  string
 	Ticket int64 // as in a Request
 	Share        // what it waits for; its slot does not matter
-	// Process is whose place it is, on a node that keeps each place by itself.
+	// Process is whose place it is, on a node that keeps each place by itself, and
+	// Until when it stops to wait, by the same clock as Ticket; 0 if it does not say.
 	Process string
+	Until   int64
 }

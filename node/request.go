@@ -173,7 +173,8 @@ type Request struct {
 
 	// Until is the time, on the node's own clock, after which an OpRepair or
 	// OpMark is too late, and Stale: its sender may have released the lock, or
-	// decided on another membership, since. Zero for no limit.
+	// decided on another membership, since. Of an OpAcquire it is when its caller
+	// stops to wait, as far as is known: a node need not heed it. Zero for no limit.
 	Until time.Time
 
 	// NoRepair, if it is not 0, is how long after an OpRelease an OpRepair of

@@ -20,8 +20,37 @@ import (
 // that there may be others behind them. fresh says that the name may have been free for
 // a moment only: the first waiter is about to take it, and nobody needs to keep it for
 // that one.
-func (q *Queue) Beside(first []node.Waiter, more, fresh bool) {
-	q.Waiters, q.beside = first, &beside{more: more, fresh: fresh}
+func (q *Queue) Beside(now time.Time, first []node.Waiter, more, fresh bool) {
+	q.Waiters, q.beside = inTime(now, first), &beside{more: more, fresh: fresh}
+}
+
+const (
+	// handOver is how much time a waiter must have left to be served in its turn: a name
+	// that is kept for one who leaves meanwhile is idle until it has been passed on.
+	handOver = 20 * time.Millisecond
+	// longGone is when the end of a wait cannot be true, as the waiter is still there:
+	// it was told by another clock.
+	longGone = time.Second
+)
+
+// inTime returns the waiters with the one in front that is served first: the first one
+// that has enough time left, or else the one that has most.
+func inTime(now time.Time, ws []node.Waiter) []node.Waiter {
+	best := 0
+	for i, w := range ws {
+		left := time.Duration(w.Until-now.UnixMicro()) * time.Microsecond
+		if w.Until == 0 || left >= handOver || left < -longGone {
+			best = i
+			break
+		}
+		if w.Until > ws[best].Until {
+			best = i
+		}
+	}
+	if best == 0 {
+		return ws
+	}
+	return slices.Concat(ws[best:best+1], ws[:best], ws[best+1:])
 }
 
 // beside is what one request has to know of a queue in places, and what it comes to.

@@ -67,9 +67,10 @@ type Config struct {
 	Nodes  int
 	TTL    time.Duration
 	Window time.Duration
-	// Unbounded says that the caller set no limit at all. KeepAlive has the
-	// lease be extended in the background.
+	// Unbounded says that the caller set no limit at all, and NoWait that the nodes
+	// are asked once. KeepAlive has the lease be extended in the background.
 	Unbounded bool
+	NoWait    bool
 	KeepAlive bool
 	// Share is what the caller asks for. Its slot is the one that it has, if
 	// another process acquired it.
@@ -79,9 +80,9 @@ type Config struct {
 	Patience   time.Duration // how long a round waits for a minority
 	RetryDelay time.Duration
 
-	// The caller's limits.
-	NoWait bool // the nodes are asked once
-	Until  When // when the wait is over
+	// The caller's limits. Until is when the wait is over, and Ends when the wait or
+	// the caller's context is.
+	Until, Ends When
 	// QuarantineWait is how long a wait for nodes to leave quarantine does not
 	// count.
 	QuarantineWait time.Duration

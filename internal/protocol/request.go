@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"math"
+	"time"
 
 	"github.com/redlatch/redlatch/node"
 )
@@ -39,6 +40,9 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 	if op == node.OpExtend {
 		req.TTL = c.livesFor(v)
 		c.reserve(v, &req)
+	}
+	if ends, limited := c.cfg.Ends.Get(); limited && op == node.OpAcquire && req.Wait {
+		req.Until = v.Time().Add(v.Offset() + time.Duration(ends-now))
 	}
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]

@@ -109,6 +109,7 @@ func (a *Attempt) configure() error {
 	cfg := &a.terms.Config
 	*cfg, a.marker = a.c.config(terms, p)
 	cfg.Until, cfg.Unbounded = a.until(), a.unbounded()
+	cfg.Ends = a.ends()
 	// A node is marked, and its quarantine begins, after the first round.
 	cfg.QuarantineWait = p.Quarantine + protocol.OutagePatience
 	return nil
@@ -233,6 +234,16 @@ func (a *Attempt) until() protocol.When {
 		return protocol.When{}
 	}
 	return protocol.At(a.began + a.terms.Wait)
+}
+
+// ends is when the caller stops to wait.
+func (a *Attempt) ends() protocol.When {
+	end, limited := a.caller.Deadline()
+	at := protocol.At(a.c.clock.Uptime() + end.Sub(a.c.clock.Now()))
+	if limited && !a.until().Before(at) {
+		return at
+	}
+	return a.until()
 }
 
 // unbounded reports that the caller set no limit to its wait.

@@ -244,7 +244,7 @@ func (n *Node) decideAhead(s Snapshot, req node.Request) (d decision, ok bool) {
 	// The row may have been written up to a span later than the memory has it. So
 	// nothing in it may have expired even at the end.
 	later, before := s, e.AppendTo(nil)
-	later.Now = s.Now.Add(Span)
+	later.Now, later.begins = s.Now.Add(Span), s.Now
 	if e.Settle(later.Now); !bytes.Equal(before, e.AppendTo(nil)) {
 		return d, false
 	}

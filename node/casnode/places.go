@@ -1,6 +1,7 @@
 package casnode
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"encoding/base32"
@@ -85,20 +86,25 @@ const longestWaiter = 400
 
 // placeOf returns the place that a request would have, without its process.
 func placeOf(req node.Request) Place {
-	return Place{Name: req.Name, Waiter: fmt.Sprintf("%d-%d-%s", req.Mode, req.Slots, order.EncodeToString([]byte(req.Value))), Ticket: req.Ticket}
+	var until int64
+	if !req.Until.IsZero() {
+		until = req.Until.UnixMicro()
+	}
+	return Place{Name: req.Name, Waiter: fmt.Sprintf("%d-%d-%d-%s", req.Mode, req.Slots, until, order.EncodeToString([]byte(req.Value))), Ticket: req.Ticket}
 }
 
 // waiter returns what the rules see of a place.
 func (p Place) waiter() (w node.Waiter, err error) {
-	parts := strings.SplitN(p.Waiter, "-", 3)
-	if len(parts) != 3 {
+	parts := strings.SplitN(p.Waiter, "-", 4)
+	if len(parts) != 4 {
 		return w, errors.New("a place is damaged")
 	}
 	mode, err1 := strconv.ParseUint(parts[0], 10, 8)
 	slots, err2 := strconv.ParseUint(parts[1], 10, 8)
-	value, err3 := order.DecodeString(parts[2])
-	w = node.Waiter{Value: string(value), Ticket: p.Ticket, Share: node.Share{Mode: node.Mode(mode), Slots: uint8(slots)}, Process: p.Process}
-	return w, errors.Join(err1, err2, err3, w.Share.Check())
+	until, err3 := strconv.ParseInt(parts[2], 10, 64)
+	value, err4 := order.DecodeString(parts[3])
+	w = node.Waiter{Value: string(value), Ticket: p.Ticket, Share: node.Share{Mode: node.Mode(mode), Slots: uint8(slots)}, Process: p.Process, Until: until}
+	return w, errors.Join(err1, err2, err3, err4, w.Share.Check())
 }
 
 // waiters returns those places that are not damaged.
@@ -337,7 +343,7 @@ func (n *Node) beside(s *Snapshot, e *nodestate.Entry, req node.Request) {
 	first := waiters(s.Places)
 	fresh := n.ears.store == nil && req.Op == node.OpRelease && e.Holders.Of(req.Value, req.Share) < 0 ||
 		req.Wait && req.Op == node.OpAcquire && !e.Kept(first) && n.queue.freshly(s.Row)
-	e.Queue.Beside(first, len(s.Places) >= FirstPlaces, fresh)
+	e.Queue.Beside(cmp.Or(s.begins, s.Now), first, len(s.Places) >= FirstPlaces, fresh)
 }
 
 // refuses reports whether a caller that waits has to ask again.
@@ -424,7 +430,7 @@ func (n *Node) pass(ctx context.Context, s Snapshot) bool {
 	if err != nil || e.Kept(first) {
 		return true
 	}
-	e.Queue.Beside(first, len(s.Places) >= FirstPlaces, false)
+	e.Queue.Beside(s.Now, first, len(s.Places) >= FirstPlaces, false)
 	d := decision{wakes: e.Pass(s.Now, n.ears.store != nil), entry: &e}
 	if len(d.wakes) == 0 {
 		return true

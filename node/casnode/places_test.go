@@ -126,6 +126,7 @@ func TestCrowdOnPlacesIsServedInTurn(t *testing.T) {
 	for _, r := range []rush{
 		{2, 0, 2 * time.Second, time.Millisecond, patient, 0.99}, {40, 0, 10 * time.Second, time.Millisecond, patient, 0.99},
 		{200, 0, 20 * time.Second, 5 * time.Millisecond, patient, 0.99}, {40, 0, 20 * time.Second, 20 * time.Millisecond, short, 0.95},
+		{40, 0, 20 * time.Second, 20 * time.Millisecond, func(*rand.Rand) time.Duration { return 200 * time.Millisecond }, 0.5}, // a round of the queue takes 800 ms
 		{40, 10, 30 * time.Second, 20 * time.Millisecond, short, 0.95}, {40, 10, 30 * time.Second, time.Millisecond, patient, 0.99},
 	} {
 		synctest.Test(t, func(t *testing.T) {

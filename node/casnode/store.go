@@ -56,6 +56,7 @@ type Snapshot struct {
 	Places []Place
 	Rank   int
 
+	begins  time.Time     // by when the queue is judged; zero for Now
 	by      *observer     // nil if the store has a clock
 	up      time.Duration // when it was read, by the observer's clock
 	ahead   time.Duration // how far Now is ahead of the observer's clock
