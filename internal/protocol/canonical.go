@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -272,3 +273,24 @@ func (c *Claim) InFlight() int { return int(c.inFlight) }
 
 // Since returns how many requests were sent after the one of that number.
 func (c *Claim) Since(seq uint32) uint32 { return c.seq - seq }
+
+// Clone returns a line that shares nothing with this one.
+func (l *Line) Clone() Line {
+	n := *l
+	n.behind = slices.Clone(l.behind)
+	return n
+}
+
+// AppendTo appends a canonical form of the line. name names a caller.
+func (l *Line) AppendTo(b []byte, f Frame, name func(caller any) byte) []byte {
+	e := encoder{b: append(b, byte(l.state), byte(l.shortage), byte(len(l.behind)))}
+	e.bits(l.told, l.elsewhere)
+	for _, w := range l.behind {
+		e.b = append(e.b, name(w.Caller))
+	}
+	if l.holder != "" {
+		e.add(int64(l.since-f.Now), int64(l.patience))
+	}
+	e.add(int64(l.look.Or(f.Now-1) - f.Now))
+	return e.b
+}

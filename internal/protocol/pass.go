@@ -52,13 +52,6 @@ type passing struct {
 	since  Instant // the first pass
 }
 
-// Waiter is a caller in the same process that waits for the lock.
-type Waiter struct {
-	Came   Instant // when it came
-	Ticket int64   // its place in the nodes' queues; 0 if it has none
-	Config *Config // what it asks for
-}
-
 // Ticket returns the claim's place in the nodes' queues; 0 if it has none yet.
 func (c *Claim) Ticket() int64 { return c.wait.ticket }
 
@@ -115,6 +108,11 @@ func (c *Claim) PassLimit(v View) bool {
 func (c *Claim) PassedForLong(v View) bool {
 	return c.PassLimit(v) || c.pass.passes > 0 && !c.worthARound()
 }
+
+// Pauses reports that the next caller in the local queue asks when the release is
+// over, and not as soon as it was sent: the lease was passed on for long, and clients
+// that are in no queue need a moment in which the lock is free.
+func (c *Claim) Pauses(v View) bool { return c.lease.cause == WasReleased && c.PassedForLong(v) }
 
 // worthARound reports whether a round for more tokens is worth its time: if the
 // limit allows fewer passes than half of the callers that wait need, the lock is

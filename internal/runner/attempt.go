@@ -41,8 +41,9 @@ type Attempt struct {
 
 	// turn is what it waits on in a local queue. queue is the one whose head it
 	// is, nil if it is in none; it is set before turn is signalled.
-	turn  *parker
-	queue *queue
+	turn   *parker
+	queue  *queue
+	waiter protocol.Waiter // it, as the line sees it
 
 	mu        *sync.Mutex // nil before the first claim
 	claim     *Claim      // the claim that asks now; nil before Run, or if the lock was passed on to it

@@ -228,7 +228,7 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			}
 			if kind == protocol.Waits && a.queue != nil {
 				_, t := cl.core.Round()
-				c.queues.note(a.queue, t.Shortage())
+				c.queues.note(c, a.queue, t.Shortage())
 			}
 		case protocol.Listen:
 			if early := c.inbox.expect(cl); early != 0 {

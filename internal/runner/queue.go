@@ -2,18 +2,13 @@ package runner
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
 )
 
-// queues are the local queues. A local queue has the callers of one client that
-// want the same kind of share of a name, in order. One asks the nodes. The
-// others wait behind it and cost the nodes nothing: a node would give them the
-// same answer. The one that asks uses the ticket of its arrival, so it neither
-// overtakes callers in other processes, or of another kind, nor delays them.
+// queues are the local queues. What happens in one is for protocol.Line to say.
 type queues struct {
 	mu    sync.Mutex
 	byKey map[queueKey]*queue
@@ -22,21 +17,14 @@ type queues struct {
 // queueKey is what the callers in a queue have in common.
 type queueKey struct{ name, kind string }
 
-// queue has the callers behind the one that asks or holds the lock, in the order
-// of their arrival.
+// queue is a local queue.
 type queue struct {
 	key    queueKey
-	behind []*Attempt
-	asks   bool // one of them asks the nodes
-	// holder is the lease of a caller of this queue, which may be passed on to the
-	// first behind it: see pass.go.
-	holder holder
-	// shortage is why the last round of the one that asks had no quorum.
-	shortage protocol.Shortage
+	line   protocol.Line
+	holder *Claim                // whose lease those behind wait for, or waited for last
+	timer  *time.Timer           // nil until it is needed
+	out    [2]protocol.LineEffect // room for effects
 }
-
-// asksBeside reports whether a caller does not wait behind the one that asks.
-func (q *queue) asksBeside(a *Attempt) bool { return q.shortage.AsksBeside(a.unbounded()) }
 
 // Enter returns when the caller may ask. It returns false if the caller's
 // context ended before that, or the client is closing. Leave must follow when
@@ -49,12 +37,17 @@ func (a *Attempt) Enter(ctx context.Context) bool {
 }
 
 // Leave lets the next caller in the local queue ask.
-func (a *Attempt) Leave() { a.c.queues.leave(a.queue) }
+func (a *Attempt) Leave() {
+	if q := a.queue; q != nil {
+		qs := &a.c.queues
+		qs.mu.Lock()
+		defer qs.mu.Unlock()
+		qs.do(a.c, q, q.line.Left(q.out[:0]))
+	}
+}
 
-// enter returns when the caller may ask. It then has the queue that it has to
-// leave afterwards. It has none if it may ask beside it: because its wait is over
-// and it asks once more to learn who holds the lock, or because there is an
-// outage, for which each caller has its own limit; and if it has the lock.
+// enter returns when the caller may ask, or has the lock. It then has the queue
+// that it has to leave afterwards, if there is one.
 func (qs *queues) enter(ctx context.Context, a *Attempt) bool {
 	c, key := a.c, queueKey{a.key, a.terms.Share.Kind()}
 	qs.mu.Lock()
@@ -63,30 +56,25 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) bool {
 		if qs.byKey == nil {
 			qs.byKey = map[queueKey]*queue{}
 		}
-		q = &queue{key: key, asks: true}
-		qs.byKey[key], a.queue = q, q
-		qs.mu.Unlock()
-		return true
+		q = &queue{key: key}
+		qs.byKey[key] = q
 	}
-	if q.asksBeside(a) {
+	a.waiter = protocol.Waiter{Came: a.began, Ticket: a.arrival.Ticket, Config: &a.terms.Config, Caller: a}
+	out := q.line.Come(&a.waiter, q.out[:0])
+	if len(out) > 0 && out[0].Waiter == &a.waiter {
+		if out[0].Kind == protocol.LetIn {
+			a.queue = q
+		}
 		qs.mu.Unlock()
 		return true
 	}
 	p := c.newParker()
 	defer c.reuse(p)
 	a.turn = p
-	q.behind = append(q.behind, a)
-	if !q.asks && !q.holder.claim.passesTo(a) {
-		qs.ask(q) // the first in the queue: callers that came before stay before us
-	}
-	held, waiters := qs.watch(c, q), len(q.behind)
-	if held != nil && q.holder.notified {
-		held = nil // it asks for more tokens when it is passed on
-	}
-	q.holder.notified = true
+	holder, waiters := q.holder, qs.do(c, q, out)
 	qs.mu.Unlock()
-	if held != nil {
-		held.tellWaiters(waiters, false)
+	if waiters > 0 {
+		holder.tellWaiters(waiters, false)
 	}
 
 	var over <-chan time.Time
@@ -104,50 +92,44 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) bool {
 	case <-c.background.closing:
 		ended = true
 	}
-	if !qs.giveUp(q, a) {
+	qs.mu.Lock()
+	left := q.line.GiveUp(&a.waiter)
+	qs.mu.Unlock()
+	if !left {
 		// We were let in at the same moment, or given the lock.
 		<-p.signal
 		if !ended || a.done {
 			return true
 		}
-		qs.leave(a.queue)
+		a.Leave()
 	}
 	return !ended
 }
 
-// giveUp removes a caller from the queue. It returns false if the caller was
-// let in before.
-func (qs *queues) giveUp(q *queue, a *Attempt) bool {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	i := slices.Index(q.behind, a)
-	if i >= 0 {
-		q.behind = slices.Delete(q.behind, i, i+1)
+// do executes effects. It returns how many callers the lease is to be told of, 0
+// for nothing to tell. The mutex is held.
+func (qs *queues) do(c *Cluster, q *queue, out []protocol.LineEffect) (tell int) {
+	for i := range out {
+		switch e := &out[i]; e.Kind {
+		case protocol.LetIn:
+			e.Waiter.Caller.(*Attempt).enters(q)
+		case protocol.AskBeside:
+			e.Waiter.Caller.(*Attempt).enters(nil)
+		case protocol.Tell:
+			tell = e.Waiters
+		case protocol.LookAt:
+			if left := e.At - c.clock.Uptime(); q.timer == nil {
+				q.timer = time.AfterFunc(left, func() { qs.look(c, q) })
+			} else {
+				q.timer.Reset(left)
+			}
+		}
 	}
-	return i >= 0
-}
-
-// leave lets the next caller ask.
-func (qs *queues) leave(q *queue) {
-	if q == nil {
-		return
-	}
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	q.asks = false
-	if !qs.ask(q) && q.holder.claim == nil {
+	clear(out)
+	if q.line.IsOver() && qs.byKey[q.key] == q {
 		delete(qs.byKey, q.key)
 	}
-}
-
-// ask lets the next caller ask, if there is one and nobody asks. The mutex is
-// held.
-func (qs *queues) ask(q *queue) bool {
-	if !q.asks && len(q.behind) > 0 {
-		q.asks = true
-		q.pop().enters(q)
-	}
-	return q.asks
+	return tell
 }
 
 // enters has the caller return from enter.
@@ -156,25 +138,16 @@ func (a *Attempt) enters(q *queue) {
 	a.turn.signal <- struct{}{}
 }
 
-// pop removes the first caller behind.
-func (q *queue) pop() *Attempt {
-	a := q.behind[0]
-	q.behind[0] = nil
-	q.behind = q.behind[1:]
-	return a
-}
-
-// note records why the caller that asks has no quorum, if it has none. Those
-// behind it that must not wait as it does then ask beside it.
-func (qs *queues) note(q *queue, shortage protocol.Shortage) {
+// look looks whether the holder has had the lock for long.
+func (qs *queues) look(c *Cluster, q *queue) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	q.shortage = shortage
-	q.behind = slices.DeleteFunc(q.behind, func(a *Attempt) bool {
-		beside := q.asksBeside(a)
-		if beside {
-			a.enters(nil)
-		}
-		return beside
-	})
+	qs.do(c, q, q.line.Look(c.clock.Uptime(), q.out[:0]))
+}
+
+// note records why the caller that asks has no quorum, if it has none.
+func (qs *queues) note(c *Cluster, q *queue, shortage protocol.Shortage) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	qs.do(c, q, q.line.Short(shortage, q.out[:0]))
 }

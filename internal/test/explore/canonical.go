@@ -104,6 +104,9 @@ func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClai
 		}
 		b = canon[k].AppendTo(b, f)
 	}
+	if m.in.Passes {
+		b = s.line.AppendTo(append(b, s.let, s.beside, flags(s.unheard)), f, func(caller any) byte { return byte(caller.(int)) })
+	}
 	for i := range m.in.Servers {
 		p.nodes[i] = m.encodeServer(p, p.nodes[i][:0], s, f, canon, i, swap)
 	}

@@ -26,6 +26,8 @@ func (m *machine) check(s *State) {
 	switch {
 	case two:
 		s.bad = TwoLeases
+	case s.bad == Fine && m.forsaken(s):
+		s.bad = Forsaken
 	case s.bad == Fine && m.in.NoGhosts:
 		s.bad = m.orphaned(s)
 	}

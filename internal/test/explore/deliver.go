@@ -184,6 +184,10 @@ func (m *machine) tick(s *State) {
 		}
 		m.fail(s, i, protocol.TimedOut)
 	}
+	if s.look.Reached(s.now) {
+		s.look = protocol.When{}
+		m.inLine(s, s.line.Look(s.now, nil))
+	}
 	for k := range s.claims {
 		for range 3 {
 			cl := s.claims[k]

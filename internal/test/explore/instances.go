@@ -114,7 +114,7 @@ func waits(in *Instance) { in.TTL, in.Waits, in.Tries = 2, true, pair{2, 2}; in.
 // passes is a lease that is passed on to a claim in its own process.
 func passes(in *Instance) {
 	in.TTL, in.Passes, in.Tries, in.FencesKept = 4, true, pair{2, 1}, true
-	in.Raise, in.Start = true, holds(0, 1)
+	in.Raise, in.Start = true, holdsFor(0, 1)
 }
 
 // passesLate is the same, with another client that is slow: its token was chosen

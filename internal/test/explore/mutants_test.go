@@ -69,6 +69,8 @@ var edits = []struct{ file, change string }{
 		"	c.lease.acquired = v.Now()\n[+	if off(\"pass moves the deadline\") { c.lease.deadline = v.Now() + Validity(c.cfg.TTL, 0) }\n+]"},
 	{"internal/protocol/pass.go", `[-w.Came < p.from-][+(w.Came < p.from || off("pass to a later one"))+] &&`},
 	{"internal/protocol/pass.go", `(p.before == 0 || w.Ticket < p.before[+ || off("pass before others")+])`},
+	{"internal/protocol/line.go", "	[+if off(\"ended lets nobody in\") { return out }\n	+]l.holder = \"\"\n"},
+	{"internal/protocol/line.go", "func (l *Line) Left(out []LineEffect) []LineEffect {\n[+	if off(\"left lets nobody in\") { return out }\n+]"},
 	{"node/share.go", "	case r.closed[+ && !(off(\"reader beside writer\") && s.Mode == Shared)+]:\n"},
 	{"node/share.go", `	case s.Mode == Exclusive && (r.readers > 0 || r.slots > 0)[+ && !off("writer beside reader")+]:`},
 	{"node/holders.go", "			[-free &^= 1 << h[i].Slot-][+if !off(\"slot twice\") { free &^= 1 << h[i].Slot }+]\n"},

@@ -7,45 +7,131 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file is the lease that is passed on inside a process: the first claim of
-// the first client holds the lock, the second waits for it there, and a foreign
-// client contends.
+// This file is the local queue of the first client, and the lease that is passed on
+// in it: the first claim asks, the second waits behind it, and a foreign client
+// contends.
 
-// passes are the steps by which a claim waits behind k, and gets the lease from
-// it.
-func (m *machine) passes(s *State, k int, do doer) {
-	if k != 0 || s.claims[0] == nil || !s.claims[0].State().IsHeld() {
-		return
-	}
-	w := s.claims[1]
-	if w == nil {
+// passes are the steps of the callers in the local queue.
+func (m *machine) passes(s *State, do doer) {
+	first, w := s.claims[0], s.claims[1]
+	switch {
+	case first == nil:
+	case w == nil:
 		do(Step{Kind: Come, Claim: 1}, m.come)
-		return
+	case w.State() == protocol.New && s.left == 0:
+		do(Step{Kind: Leave, Claim: 1}, m.leave)
 	}
-	if s.left == 0 {
-		do(Step{Kind: Leave, Claim: 1}, func(s *State) { s.claims[1], s.left = nil, 1 })
+	if s.unheard {
+		do(Step{Kind: Hear}, func(s *State) {
+			s.unheard = false
+			m.inLine(s, s.line.NotExtended(&s.claims[0].Claim, nil))
+		})
 	}
-	if s.claims[0].MayPass(view{m, s, 0}, w.waiter()) {
-		do(Step{Kind: PassOn}, m.passOn)
+	if first != nil && first.State().IsHeld() {
+		line := s.line.Clone()
+		if v := (view{m, s, 0}); len(line.Pass(v, &first.Claim, nil)) > 0 {
+			do(Step{Kind: PassOn}, m.passOn)
+		}
 	}
 }
 
-// waiter is a claim that waits in its process.
-func (c *claim) waiter() protocol.Waiter {
-	return protocol.Waiter{Came: c.came, Ticket: c.Ticket(), Config: c.Config()}
-}
-
-// come has a claim wait in its process.
+// come has the second claim join the local queue.
 func (m *machine) come(s *State) {
 	cfg := m.cfg[0]
 	cfg.NoWait = false
-	s.claims[1] = &claim{Claim: protocol.NewClaim(view{m, s, 0}, cfg, m.values[1]), floor: s.top, came: s.now}
+	c := &claim{Claim: protocol.NewClaim(view{m, s, 0}, cfg, m.values[1]), floor: s.top, came: s.now}
+	s.claims[1] = c
 	for k := MaxTries; k < maxClaims; k++ {
-		s.claims[1].ahead[k] = m.isQueued(s, k)
+		c.ahead[k] = m.isQueued(s, k)
 	}
 	// What comes after it is sent after it.
 	s.now++
-	m.handle(s, 0, protocol.Event{Kind: protocol.LocalWaiters, Waiters: 1})
+	m.inLine(s, s.line.Come(m.waiter(s, 1), nil))
+}
+
+// waiter is a claim that comes, as the line sees it.
+func (m *machine) waiter(s *State, k int) *protocol.Waiter {
+	c := s.claims[k]
+	s.waits[k] = &protocol.Waiter{Came: c.came, Ticket: c.Ticket(), Config: c.Config(), Caller: k}
+	return s.waits[k]
+}
+
+// leave has the second claim give up before it asks.
+func (m *machine) leave(s *State) {
+	s.claims[1], s.left = nil, 1
+	if s.let&2 != 0 {
+		m.leaves(s, 1)
+	} else {
+		s.line.GiveUp(s.waits[1])
+	}
+}
+
+// leaves has a claim leave the line that was let in, if it has not yet.
+func (m *machine) leaves(s *State, k int) {
+	if s.let>>k&1 != 0 {
+		s.let &^= 1 << k
+		m.inLine(s, s.line.Left(nil))
+	}
+}
+
+// inLine executes effects of the line.
+func (m *machine) inLine(s *State, out []protocol.LineEffect) {
+	for _, e := range out {
+		switch e.Kind {
+		case protocol.LetIn:
+			s.let |= 1 << e.Waiter.Caller.(int)
+		case protocol.AskBeside:
+			s.beside |= 1 << e.Waiter.Caller.(int)
+		case protocol.Tell:
+			m.handle(s, 0, protocol.Event{Kind: protocol.LocalWaiters, Waiters: e.Waiters})
+		case protocol.LookAt:
+			s.look = protocol.At(e.At)
+		}
+	}
+}
+
+// mayBegin reports whether a claim that is new may ask.
+func (m *machine) mayBegin(s *State, k int) bool {
+	return !m.in.Passes || m.client(k) != 0 || (s.let|s.beside)>>k&1 != 0
+}
+
+// serveLine has the line follow from an effect of a claim of the first client.
+func (m *machine) serveLine(s *State, k int, what protocol.EffectKind) {
+	if !m.in.Passes || m.client(k) != 0 {
+		return
+	}
+	c := &s.claims[k].Claim
+	switch what {
+	case protocol.Won:
+		if !s.line.Won(s.now, c) {
+			m.leaves(s, k)
+			return
+		}
+		s.let &^= 1 << k
+		m.inLine(s, s.line.Wants(c, nil))
+	case protocol.Refused, protocol.Replace:
+		m.leaves(s, k)
+	case protocol.Extended:
+		s.line.Extended(c, c.Elsewhere())
+		if c.WantsReserve(view{m, s, 0}) {
+			m.inLine(s, s.line.Wants(c, nil))
+		}
+	case protocol.NotExtended:
+		s.unheard = true // a release may come first
+	case protocol.Ended:
+		if !c.Pauses(view{m, s, 0}) {
+			m.inLine(s, s.line.Ended(c, nil))
+		}
+	case protocol.Freed:
+		m.inLine(s, s.line.Ended(c, nil))
+	}
+}
+
+// forsaken reports whether a claim waits in the line, and nobody asks, or has the
+// lease that it waits for.
+func (m *machine) forsaken(s *State) bool {
+	first, w := s.claims[0], s.claims[1]
+	return m.in.Passes && w != nil && w.State() == protocol.New && !m.mayBegin(s, 1) && first.over && first.State() == protocol.Gone
 }
 
 // isQueued reports whether a claim is in the queues of a quorum.
@@ -66,7 +152,8 @@ func (m *machine) isQueued(s *State, k int) bool {
 func (m *machine) passOn(s *State) {
 	m.seen["pass"]++
 	w := s.claims[1]
-	m.handle(s, 0, protocol.Event{Kind: protocol.Pass, Waiter: w.waiter()})
+	out := s.line.Pass(view{m, s, 0}, &s.claims[0].Claim, nil)
+	m.handle(s, 0, protocol.Event{Kind: protocol.Pass, Waiter: *out[0].Waiter, Waiters: out[0].Waiters})
 	heir := &claim{Claim: s.claims[0].Claim, floor: w.floor, asked: w.asked}
 	heir.Inherit(view{m, s, 0})
 	s.claims[1] = heir

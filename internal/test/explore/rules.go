@@ -73,14 +73,16 @@ func Rules() []Rule {
 		{"what was sent again is not undone", "sent again stays", two(ahead), Orphan},
 		{"what failed is not undone after the release", "failed stays", two(ahead), Orphan},
 		{"a reserve that leaves the fence", "reserve leaves the fence", from(passesLate, passed(), ticks(4)), TokenOrder},
-		{"a pass with a token that no quorum has reserved", "reserve by one", from(func(in *Instance) { passesLate(in); in.Breaks = true }, holds(0, 1), did(Come, 1),
+		{"a pass with a token that no quorum has reserved", "reserve by one", from(func(in *Instance) { passesLate(in); in.Breaks = true }, holdsFor(0, 1),
 			done(0, 0, extends), at(Break, 0, 1, extends), at(Break, 0, 2, extends), did(PassOn, 0), ticks(4)), TokenOrder},
 		{"a pass that begins the time to live anew", "pass moves the deadline", from(func(in *Instance) { passesLate(in); in.TTL, in.Proposals = 6, []int64{0} },
-			holds(0, 1), did(Come, 1), done(0, 0, extends), ticks(1), done(0, 1, extends), did(PassOn, 0), ticks(4)), TwoLeases},
-		{"a pass to one that came after the reserve", "pass to a later one", from(passesBeside, holds(0, 1), did(Come, 1),
+			holdsFor(0, 1), done(0, 0, extends), ticks(1), done(0, 1, extends), did(PassOn, 0), ticks(4)), TwoLeases},
+		{"a pass to one that came after the reserve", "pass to a later one", from(passesBeside, holdsFor(0, 1),
 			done(0, 0, extends), done(0, 1, extends), did(Leave, 1), did(Begin, other)), Overtaken},
-		{"a pass before a waiter elsewhere", "pass before others", from(passesBeside, holds(0, 1), did(Begin, other),
-			done(other, 0, acquires), done(other, 1, acquires), did(Come, 1)), Overtaken},
+		{"a pass before a waiter elsewhere", "pass before others", from(passesBeside, begins(0), done(0, 0, acquires), at(Lose, 0, 2, acquires), did(Begin, other),
+			done(other, 0, acquires), done(other, 2, acquires), did(Come, 1), done(0, 1, acquires)), Overtaken},
+		{"callers wait on for a lease that has ended", "ended lets nobody in", two(passes), Forsaken},
+		{"callers wait on for one that left", "left lets nobody in", from(passes, begins(0), did(Come, 1)), Forsaken},
 		{"an extension that ends after the lease is acted upon", "late extension", two(extension), Revived},
 	}
 	return append(all, sharingRules()...)
@@ -133,9 +135,14 @@ func holdsWith(token int64) []Step {
 	return steps
 }
 
+// holdsFor is the same, with a caller behind it.
+func holdsFor(a, b int) []Step {
+	return slices.Concat(begins(0), did(Come, 1), done(0, a, acquires), done(0, b, acquires))
+}
+
 // passed is how it comes to hold the lock, and passes it on.
 func passed() []Step {
-	return slices.Concat(holds(0, 1), did(Come, 1), done(0, 0, extends), done(0, 1, extends), did(PassOn, 0))
+	return slices.Concat(holdsFor(0, 1), done(0, 0, extends), done(0, 1, extends), did(PassOn, 0))
 }
 
 // ticks has time pass.

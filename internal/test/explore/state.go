@@ -39,7 +39,12 @@ type State struct {
 	// What is left of the instance's bounds.
 	dups, empty, old, flush, back uint8
 	restarts                      uint8
-	left                          uint8             // Passes: how many have left
+	left                          uint8         // Passes: how many have left
+	let, beside                   uint8         // who was let in by the line, or asks beside it
+	unheard                       bool          // that a lease was not extended, by the line
+	line                          protocol.Line // the local queue of the first client
+	waits                         [MaxTries]*protocol.Waiter
+	look                          protocol.When     // when the line looks
 	trusts                        [MaxClients]uint8 // CachedMarker: servers that granted
 	// Failback: the epochs that a client knows, and the lineage that it has seen on
 	// each server.
@@ -97,6 +102,7 @@ const (
 	Revived       Violation = "a claim that is over asks for the lock"
 	Unrepaired    Violation = "a valid lease that is refused its repair"
 	Unbroken      Violation = "a broken lease that is extended"
+	Forsaken      Violation = "a caller waits behind nobody"
 	Overtaken     Violation = "a waiter elsewhere that came earlier is overtaken"
 	OrphanedPlace Violation = "an orphaned place in a queue"
 )
@@ -151,6 +157,7 @@ func (s *State) clone() *State {
 	t := *s
 	t.messages = slices.Clone(s.messages)
 	t.wakes = slices.Clone(s.wakes)
+	t.line = s.line.Clone()
 	return &t
 }
 

@@ -18,6 +18,7 @@ const (
 	Release    Kind = "WHO releases the lock"
 	Come       Kind = "WHO comes, and waits in its process"
 	PassOn     Kind = "WHO passes the lease on"
+	Hear       Kind = "WHO's line hears that the lease was not extended"
 	Leave      Kind = "WHO leaves, and waits no longer"
 	Deliver    Kind = "NODE executes WHO's OP: SAID"
 	Lose       Kind = "NODE executes WHO's OP: SAID, and the answer is lost"
@@ -103,14 +104,19 @@ func (m *machine) choices(s *State, c int, do doer) {
 		do(Step{Kind: kind, Claim: k}, func(s *State) { m.handle(s, k, protocol.Event{Kind: event}) })
 	}
 	if m.in.Passes && c == 0 {
-		m.passes(s, k, do)
+		m.passes(s, do)
 	}
 	switch cl := s.claims[k]; {
 	case cl != nil && cl.State() == protocol.New:
-		act(Begin, protocol.Begin)
+		if m.mayBegin(s, k) {
+			act(Begin, protocol.Begin)
+		}
 	case cl == nil:
 		do(Step{Kind: Begin, Claim: k}, func(s *State) {
 			s.claims[k] = &claim{Claim: protocol.NewClaim(view{m, s, c}, m.cfg[c], m.values[k])}
+			if m.in.Passes && c == 0 {
+				m.inLine(s, s.line.Come(m.waiter(s, k), nil))
+			}
 			m.handle(s, k, protocol.Event{Kind: protocol.Begin})
 		})
 	case cl.State().IsHeld():
@@ -189,9 +195,6 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect) {
 			if cl.broken {
 				s.bad = Unbroken
 			}
-			if k == 0 && cl.WantsReserve(view{m, s, 0}) {
-				m.handle(s, k, protocol.Event{Kind: protocol.LocalWaiters, Waiters: 1})
-			}
 		case protocol.Repaired:
 			m.seen["repair"]++
 		case protocol.YieldOver:
@@ -202,12 +205,16 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect) {
 				m.seen["lease that expired"]++
 			}
 		case protocol.Replace:
-			m.replace(s, k)
+			if !m.in.Passes || m.client(k) != 0 {
+				m.replace(s, k)
+			}
+			s.claims[k].over = true
 		case protocol.Adopt:
 			m.handle(s, k, protocol.Event{Kind: protocol.Configured})
 		case protocol.AwaitMark:
 			m.handle(s, k, protocol.Event{Kind: protocol.Marked})
 		}
+		m.serveLine(s, k, e.Kind)
 	}
 	if refused != 0 {
 		for i := range m.cfg[m.client(k)].Nodes {
