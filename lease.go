@@ -68,7 +68,7 @@ func newLease(a *attempt, cl *runner.Claim) *Lease {
 // holding is a lease as the owner of its claim.
 type holding Lease
 
-// handle has the claim handle an event of the lease.
+// handle passes an event of the lease to its claim.
 func (l *Lease) handle(kind protocol.EventKind) { l.claim.Handle((*holding)(l), kind) }
 
 // Name returns the name of the lock.

@@ -177,7 +177,7 @@ type LockOptions struct {
 	// deadline unless the caller calls Extend before. Defaults to false.
 	NoKeepAlive bool
 
-	// NoReleaseWait has Do return once it has sent the release, without waiting
+	// With NoReleaseWait, Do returns once it has sent the release, without waiting
 	// for the answers: over a slow link that saves one of two round trips.
 	// Close waits for them. What fails then is logged instead of returned, also
 	// a loss that only the release shows. Over a pool of connections the next

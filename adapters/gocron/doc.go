@@ -1,9 +1,9 @@
-// Package redlatchgocron has the jobs of a gocron scheduler run on one of many
+// Package redlatchgocron runs the jobs of a gocron scheduler on one of many
 // replicas, with redlatch. It has a gocron.Locker and a gocron.Elector.
 //
 // # Locker
 //
-// A Locker has each job run once for each time at which it is scheduled, on the
+// With a Locker each job runs once for each time at which it is scheduled, on the
 // replica that comes first:
 //
 //	locker, err := redlatchgocron.NewLocker(locks, nil)
@@ -48,7 +48,7 @@
 //
 // # Elector
 //
-// An Elector has all jobs of a scheduler run on one replica, the leader:
+// With an Elector all jobs of a scheduler run on one replica, the leader:
 //
 //	elector, err := redlatchgocron.NewElector(locks, "scheduler", nil)
 //	if err != nil {
@@ -64,6 +64,6 @@
 //
 // Runs of a job can overlap on the leader, unless it is in
 // gocron.WithSingletonMode. A leader that resigns between the ticks of two clocks
-// can have a job run twice. A Locker prevents both. gocron ignores a locker if it
+// can run a job twice. A Locker prevents both. gocron ignores a locker if it
 // has an elector.
 package redlatchgocron

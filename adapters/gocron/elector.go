@@ -30,7 +30,7 @@ type ElectorOptions struct {
 	Logger *slog.Logger
 }
 
-// Elector has the jobs of a scheduler run on one replica, the leader. It is a
+// An Elector runs the jobs of a scheduler on one replica, the leader. It is a
 // gocron.Elector. It keeps the leader's lock in the background, so IsLeader asks
 // no node.
 type Elector struct {

@@ -47,7 +47,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Locker has a job run on one replica, once for each time at which it is
+// A Locker runs a job on one replica, once for each time at which it is
 // scheduled. It is a gocron.Locker.
 type Locker struct {
 	locks *redlatch.Client
@@ -94,7 +94,7 @@ func (l *Locker) NewScheduler(opts ...gocron.SchedulerOption) (gocron.Scheduler,
 	return s, err
 }
 
-// Bind has the locker ask a scheduler that was made elsewhere, before it is
+// After Bind the locker asks a scheduler that was made elsewhere, before it is
 // started. Without it the locker knows no schedule, and takes the second in
 // which a job is started for the time for which it runs. That is wrong for a
 // replica that is a second late, and for jobs that count from the start of their

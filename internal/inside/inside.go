@@ -46,7 +46,7 @@ func (s *Settings) settings() *Settings { return s }
 // Options are *redlatch.Options, or their Settings.
 type Options interface{ settings() *Settings }
 
-// SetClock has a client use a clock of its own. It is for tests. A clock can also
+// SetClock gives a client a clock of its own. It is for tests. A clock can also
 // have a method RandSource that returns a rand.Source of math/rand/v2: the client
 // then draws its random values and delays from it, as simulations need, which must
 // be repeatable.
@@ -62,7 +62,7 @@ func SetIdle(opts Options) { opts.settings().idle = true }
 // Idle reports whether SetIdle was called.
 func Idle(opts Options) bool { return opts.settings().idle }
 
-// SetNoHandOver has every caller ask the nodes for the lock, also if another one
+// After SetNoHandOver every caller asks the nodes for the lock, also if another one
 // of the client releases it. It is for tests and the bench.
 func SetNoHandOver(opts Options) { opts.settings().alone = true }
 

@@ -16,7 +16,7 @@ import (
 // delays the others by one turn. Then its process has no places for the name any more.
 // If it lives, it puts them again, with their old tickets.
 
-// Beside has the queue be in places, of which these are the first, in order. more says
+// Beside says that the queue is in places, of which these are the first, in order. more says
 // that there may be others behind them. fresh says that the name may have been free for
 // a moment only: the first waiter is about to take it, and nobody needs to keep it for
 // that one.

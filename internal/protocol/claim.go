@@ -68,7 +68,7 @@ type Config struct {
 	TTL    time.Duration
 	Window time.Duration
 	// Unbounded says that the caller set no limit at all, and NoWait that the nodes
-	// are asked once. KeepAlive has the lease be extended in the background.
+	// are asked once. With KeepAlive the lease is extended in the background.
 	Unbounded bool
 	NoWait    bool
 	KeepAlive bool

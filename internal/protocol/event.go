@@ -46,7 +46,7 @@ const (
 	// Pass ends a lease, and has Waiter be the next holder, if Claim.MayPass.
 	// Waiters others wait behind it. The runner then calls Claim.Inherit.
 	Pass
-	// Bar has the lease not be passed on: another process may know its value.
+	// Bar: the lease is not passed on any more, since another process may know its value.
 	Bar
 )
 
@@ -126,7 +126,7 @@ const (
 	// CleanUp is Undo at the pace of the clean-up queue: the node failed to
 	// answer a moment ago, or nobody waits for it.
 	CleanUp
-	// Leftover has the client keep Request, the release of an abandoned claim:
+	// Leftover: the client keeps Request, the release of an abandoned claim:
 	// a late request may still leave a key, or a place in a queue.
 	Leftover
 	// LeftPlace is Leftover for a lease that was released: only a place in a
@@ -169,7 +169,7 @@ const (
 	Repaired
 )
 
-// Effect is one thing that the runner has to do.
+// Effect is one thing for the runner to do.
 type Effect struct {
 	Kind    EffectKind
 	Node    int

@@ -64,18 +64,18 @@ type LineEffectKind uint8
 
 // The kinds of effects.
 const (
-	// LetIn has a caller ask the nodes. Left or Won must follow.
+	// LetIn: a caller asks the nodes. Left or Won must follow.
 	LetIn LineEffectKind = iota + 1
-	// AskBeside has a caller ask the nodes beside the line, which it has left.
+	// AskBeside: a caller asks the nodes beside the line, which it has left.
 	AskBeside
-	// PassTo has the lease be the waiter's from now on.
+	// PassTo: the lease is the waiter's from now on.
 	PassTo
-	// Tell has the lease handle LocalWaiters: it asks the nodes for their tokens.
+	// Tell: the lease handles LocalWaiters, and asks the nodes for their tokens.
 	Tell
-	// LookAt has Look be called at a time, which replaces an earlier one.
+	// LookAt: Look is called at a time, which replaces an earlier one.
 	LookAt
-	// AwaitExtension has a release wait for the end of an extension, but not longer
-	// than until At: the lease may be passed on then.
+	// AwaitExtension: a release waits for the end of an extension, until At at the
+	// latest. The lease may be passed on then.
 	AwaitExtension
 )
 
@@ -86,7 +86,7 @@ const shortPatience = 20 * time.Millisecond
 // IsOver reports that nobody is in the line.
 func (l *Line) IsOver() bool { return l.state == lineEmpty }
 
-// Come has a caller join the line. It waits unless it is let in, or asks beside it.
+// Come: a caller joins the line. It waits unless it is let in, or asks beside it.
 func (l *Line) Come(w *Waiter, out []LineEffect) []LineEffect {
 	if l.state == lineEmpty {
 		l.state = lineAsks
@@ -105,7 +105,7 @@ func (l *Line) Come(w *Waiter, out []LineEffect) []LineEffect {
 	return l.tell(out)
 }
 
-// GiveUp has a caller leave that waits. It returns false if the caller was let in
+// GiveUp: a caller that waits leaves. It returns false if the caller was let in
 // before, or has the lock.
 func (l *Line) GiveUp(w *Waiter) bool {
 	i := slices.Index(l.behind, w)
@@ -115,7 +115,7 @@ func (l *Line) GiveUp(w *Waiter) bool {
 	return i >= 0
 }
 
-// Left has the caller leave that asked: the next one asks.
+// Left: the caller that asked leaves, and the next one asks.
 func (l *Line) Left(out []LineEffect) []LineEffect {
 	if l.state == lineBoth {
 		l.state = lineHeld
@@ -165,7 +165,7 @@ func (l *Line) Extended(c *Claim, elsewhere bool) {
 	}
 }
 
-// NotExtended has a caller ask: the lease may be lost.
+// NotExtended: a caller asks, since the lease may be lost.
 func (l *Line) NotExtended(c *Claim, out []LineEffect) []LineEffect {
 	if l.holder == c.value {
 		out = l.letIn(out)
@@ -173,7 +173,7 @@ func (l *Line) NotExtended(c *Claim, out []LineEffect) []LineEffect {
 	return out
 }
 
-// Ended has the next caller ask after the end of a lease.
+// Ended: the next caller asks after the end of a lease.
 func (l *Line) Ended(c *Claim, out []LineEffect) []LineEffect {
 	if l.holder != c.value {
 		return out
@@ -187,7 +187,7 @@ func (l *Line) Ended(c *Claim, out []LineEffect) []LineEffect {
 	return l.letIn(out)
 }
 
-// Look has a caller ask if the owner of the lease has had it for long.
+// Look: a caller asks if the owner of the lease has had it for long.
 func (l *Line) Look(now Instant, out []LineEffect) []LineEffect {
 	l.look = When{}
 	if l.state == lineHeld && now-l.since >= l.patience {
@@ -207,9 +207,9 @@ func (l *Line) Pass(v View, c *Claim, out []LineEffect) []LineEffect {
 	return append(out, LineEffect{Kind: PassTo, Waiter: w, Waiters: len(l.behind)})
 }
 
-// Await has a release wait for an extension that reserves a token for the next
-// caller, if the lease may not be passed on to it yet. If none is in flight, it is
-// sent, unless others wait elsewhere: the lock is then theirs first.
+// Await: a release waits for an extension that reserves a token for the next caller,
+// if the lease may not be passed on to it yet. If none is in flight, it is sent, unless
+// others wait elsewhere: the lock is then theirs first.
 func (l *Line) Await(v View, c *Claim, out []LineEffect) []LineEffect {
 	if l.elsewhere || !l.mayPass(c) || c.MayPass(v, *l.behind[0]) {
 		return out
@@ -238,7 +238,7 @@ func (l *Line) tell(out []LineEffect) []LineEffect {
 	return out
 }
 
-// letIn has the first caller ask, if there is one and nobody asks.
+// letIn: the first caller asks, if there is one and nobody asks.
 func (l *Line) letIn(out []LineEffect) []LineEffect {
 	switch {
 	case len(l.behind) == 0:
@@ -253,8 +253,8 @@ func (l *Line) letIn(out []LineEffect) []LineEffect {
 	return append(out, LineEffect{Kind: LetIn, Waiter: l.pop()})
 }
 
-// watch has Look be called once the owner of the lease has had it for long, if
-// callers wait for it.
+// watch sees to it that Look is called once the owner of the lease has had it for
+// long, if callers wait for it.
 func (l *Line) watch(out []LineEffect) []LineEffect {
 	if l.state != lineHeld || len(l.behind) == 0 || l.look.IsSet() {
 		return out

@@ -168,8 +168,8 @@ func (c *Claim) Ages(v View) bool {
 // their queues.
 func (c *Claim) Elsewhere() bool { return c.pass.before != 0 }
 
-// reserve has an extension reserve tokens, if waiters came since the last one
-// was sent.
+// reserve makes an extension reserve tokens, if waiters came since the last one was
+// sent.
 func (c *Claim) reserve(v View, req *node.Request) {
 	p := &c.pass
 	p.token, p.reserve, p.confirmed, p.lowest = 0, 0, 0, 0

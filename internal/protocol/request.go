@@ -165,7 +165,7 @@ func (c *Claim) see(e *Event) {
 	}
 }
 
-// distrust has grants not count that a server gave by a marker of another epoch
+// distrust does not count grants that a server gave by a marker of another epoch
 // than the highest that is known of its node: another server had taken its place,
 // and may have granted the lock. An answer can show that of a node that granted
 // before.

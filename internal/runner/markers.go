@@ -122,7 +122,7 @@ func (c *Cluster) markMissing(ctx context.Context, limit time.Duration, name str
 	return states, mark, left
 }
 
-// note has the nodes that are not to be marked note the epochs of the others, as
+// note tells the nodes that are not to be marked the epochs of the others, as
 // they are when those in mark have been marked. It comes before the marking: if
 // that fails, the node has to be marked again anyway.
 func (c *Cluster) note(ctx context.Context, limit time.Duration, name string, before []NodeState, mark protocol.Set, of lineages) {

@@ -40,8 +40,8 @@ func (p *parker) drain() {
 	}
 }
 
-// borrow has the caller read the answers of the only node, if nobody else needs
-// them. When the request is sent, read must follow at once: others may wait for
+// borrow lends the caller the only node's connection, to read the answers by itself, if
+// nobody else needs them. When the request is sent, read must follow at once: others may wait for
 // what is read, so nothing that may block comes between.
 func (p *parker) borrow(c *Cluster) {
 	if c.lender != nil && c.members[0].identified.Load() {

@@ -24,8 +24,8 @@ func (r *relay) signal() {
 	}
 }
 
-// holdLine has the callers behind the one that won wait for its lease, if there
-// are any and it may be passed on. The mutex is held.
+// holdLine tells the line that its caller has won: those behind wait for the lease, if
+// there are any and it may be passed on. The mutex is held.
 func (cl *Claim) holdLine() {
 	c, q := cl.c, cl.attempt.queue
 	if q == nil || c.cfg.NoHandOver {
@@ -68,7 +68,7 @@ func (cl *Claim) serveLine(out []protocol.Effect, wants, elsewhere bool) {
 	}
 }
 
-// inLine has something happen in the claim's local queue. It returns how many callers
+// inLine says what happens in the claim's local queue. It returns how many callers
 // the lease is to be told of.
 func (cl *Claim) inLine(happens func(*protocol.Line, []protocol.LineEffect) []protocol.LineEffect) int {
 	qs, q := &cl.c.queues, cl.relay.queue
@@ -144,7 +144,7 @@ func (cl *Claim) PassOn(by Owner) bool {
 	return true
 }
 
-// next has the line pass the lease on, if it may be. The mutex of the claim is held.
+// next returns what passes the lease on, if it may be. The mutex of the claim is held.
 func (cl *Claim) next(v *view) (e protocol.LineEffect) {
 	qs, q := &cl.c.queues, cl.relay.queue
 	qs.mu.Lock()

@@ -21,8 +21,8 @@ type queueKey struct{ name, kind string }
 type queue struct {
 	key    queueKey
 	line   protocol.Line
-	holder *Claim                // whose lease those behind wait for, or waited for last
-	timer  *time.Timer           // nil until it is needed
+	holder *Claim                 // whose lease those behind wait for, or waited for last
+	timer  *time.Timer            // nil until it is needed
 	out    [2]protocol.LineEffect // room for effects
 }
 
@@ -132,7 +132,7 @@ func (qs *queues) do(c *Cluster, q *queue, out []protocol.LineEffect) (tell int)
 	return tell
 }
 
-// enters has the caller return from enter.
+// enters wakes the caller, which returns from enter.
 func (a *Attempt) enters(q *queue) {
 	a.queue = q
 	a.turn.signal <- struct{}{}

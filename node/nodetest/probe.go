@@ -130,7 +130,7 @@ func (p *probe) expectHeld(by string, n node.Node, req node.Request) node.Reply 
 	return reply
 }
 
-// take has a value hold the name, and returns its token.
+// take acquires the name for a value, and returns its token.
 func (p *probe) take(value string) node.Token {
 	p.Helper()
 	token := p.token(0)
@@ -138,7 +138,7 @@ func (p *probe) take(value string) node.Token {
 	return token
 }
 
-// takeAndRelease has a value hold the name for a moment.
+// takeAndRelease acquires the name for a value and releases it.
 func (p *probe) takeAndRelease(n node.Node, value string, token node.Token) {
 	p.Helper()
 	p.expect(node.Granted, n, p.acquire(value, token), p.release(value, token))

@@ -72,7 +72,7 @@ var repairClaims = []claim{
 	}},
 }
 
-// forbidding has a release forbid repairs.
+// forbidding is a release that forbids repairs.
 func forbidding(req node.Request, d time.Duration) node.Request {
 	req.NoRepair = d
 	return req

@@ -37,7 +37,7 @@ const (
 // With rediss in place of redis the connection is encrypted. Parameters after
 // a question mark: tls_ca, tls_cert and tls_key name PEM files;
 // tls_server_name is the name to expect; sentinel_user and sentinel_password
-// log in at the sentinels; caller_reads=off has package direct read replies on a
+// log in at the sentinels; with caller_reads=off package direct reads replies on a
 // goroutine of its own.
 type Address struct {
 	Kind     Kind
@@ -51,7 +51,7 @@ type Address struct {
 	SentinelUsername string
 	SentinelPassword string
 
-	// NoCallerReads has package direct read replies on a goroutine of its own, also
+	// With NoCallerReads package direct reads replies on a goroutine of its own, also
 	// for a caller that is alone.
 	NoCallerReads bool
 

@@ -50,7 +50,7 @@
 // forgotten its locks and grants them again.
 //
 // The scripts read INFO for the guard. If the server forbids INFO to the user,
-// the guard has it grant nothing.
+// by the guard it grants nothing.
 //
 // A master with replicas, a Sentinel group and a Cluster are each one node: a
 // failover can lose the last writes, so they are no majority by themselves.

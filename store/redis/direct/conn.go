@@ -253,7 +253,7 @@ const mostLate = 2
 var errBehind = errors.New("redlatch: every reply comes too late, as if one had been lost")
 
 // isBehind counts the reply that has arrived, and reports whether the connection is of
-// no use: a reply that was lost on its way has each request get the reply of the one
+// no use: if a reply is lost on its way, each request gets the reply of the one
 // before it, when that one was given up. Replies of what was sent together count once,
 // since a server or this process may have been stalled. The mutex is held.
 func (c *conn) isBehind() bool {

@@ -111,7 +111,7 @@ func (c *conn) isIdle() bool {
 	return c.pending.len() == 0 && len(c.inboxes) == 0 && c.input.Buffered() == 0
 }
 
-// resume has the connection's goroutine read. The mutex is held.
+// resume starts the connection's goroutine, which reads. The mutex is held.
 func (c *conn) resume() {
 	if socket, err := net.FileConn(c.file); err == nil {
 		socket.(*net.TCPConn).SetKeepAliveConfig(conns.KeepAlive) // FileConn sets another
@@ -123,7 +123,7 @@ func (c *conn) resume() {
 	c.turns <- struct{}{}
 }
 
-// rest has the connection's goroutine stop reading after the last reply, unless
+// rest stops the connection's goroutine after the last reply, unless
 // requests came together of late, until it is its turn again. It is called when that
 // reply was passed on: what replies do happens in their order. It returns false if
 // the connection is broken.

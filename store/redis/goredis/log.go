@@ -8,7 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// LogTo has the go-redis library log to logger instead of to standard error.
+// LogTo makes the go-redis library log to logger instead of to standard error.
 // The library has one logger for all clients of a program, so the program
 // decides: redlatch never sets it. What the library logs is mostly about
 // sentinels and clusters; redlatch itself reports unreachable servers in its

@@ -36,7 +36,7 @@ type Situation struct {
 
 	// Held is how long processes hold the lock each time.
 	Held time.Duration
-	// Turns has processes take turns in rounds, each contender on servers of its
+	// With Turns processes take turns in rounds, each contender on servers of its
 	// own. Otherwise one contender follows the other.
 	Turns bool
 	// Crowd has each contender a connection of its own, or what it has in place of

@@ -23,7 +23,7 @@ type Network struct {
 	Servers     []string // set by link
 }
 
-// LinkArgument has the program run links, in place of what it does otherwise.
+// With LinkArgument the program runs links, and does nothing else.
 const LinkArgument = "run-links"
 
 // link puts links before the servers, in a process of their own.

@@ -118,7 +118,7 @@ type crew struct {
 	histories [][]stats.Request // kept from order to order, so that they do not grow
 }
 
-// ready connects, and has every contender take a lock of its own once, so that no
+// ready connects, and locks a name of its own once for every contender, so that no
 // connection is made and no script is loaded later.
 func ready(c Config) (*crew, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)

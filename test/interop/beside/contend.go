@@ -56,7 +56,7 @@ func Start(t testing.TB, side string, renews bool, argv ...string) *Player {
 	return &Player{side, p, renews, t}
 }
 
-// Get has the process take a lock, which it must get.
+// Get orders a lock, which the process must get.
 func (p *Player) Get(name, kind string) uint64 {
 	p.t.Helper()
 	token, _, err := p.Take(name, TTL, Patience, kind)
@@ -66,7 +66,7 @@ func (p *Player) Get(name, kind string) uint64 {
 	return token
 }
 
-// Must has the process execute an order that must succeed, and returns the answer.
+// Must sends an order that must succeed, and returns the answer.
 func (p *Player) Must(words ...string) string {
 	p.t.Helper()
 	a := p.Order(words...)
@@ -76,7 +76,7 @@ func (p *Player) Must(words ...string) string {
 	return a.Text
 }
 
-// Cycle has the process take a lock and release it.
+// Cycle orders a lock and its release.
 func (p *Player) Cycle(name string) uint64 {
 	p.t.Helper()
 	token := p.Get(name, "")
@@ -257,7 +257,7 @@ func (c *Contest) over(began time.Time) bool {
 	return enough || gone > c.Limit || len(c.Judge.Faults()) > 0
 }
 
-// turn has a contender take the lock and release it. It returns an answer that is
+// turn is a contender's lock and its release. It returns an answer that is
 // an error.
 func (c *Contest) turn(side string, p Contender) error {
 	kind := ""

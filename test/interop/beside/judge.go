@@ -33,7 +33,7 @@ import (
 // the lock is valid. If it says so, it relied on the lock for all of that time. A hold
 // that is not valid shows nothing: its holder was delayed, and knew it.
 type Judge struct {
-	// NoFences has the judge not look at the fences: servers may lose theirs.
+	// NoFences leaves the fences out of the verdict: servers may lose theirs.
 	NoFences bool
 
 	servers []*servertest.Server

@@ -81,7 +81,7 @@ func (s *Stage) strangers(before []state) int {
 	return n
 }
 
-// handedOver has redlatch wait for what the foreign client holds, and that release it.
+// handedOver: redlatch waits for what the foreign client holds, and that one releases it.
 func (s *Stage) handedOver() {
 	type got struct {
 		lease *redlatch.Lease

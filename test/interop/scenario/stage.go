@@ -209,7 +209,7 @@ func first(states []state) state {
 	return state{kind: "none"}
 }
 
-// take has the foreign client take the lock, which is free.
+// take is the foreign client's lock of a name that is free.
 func (s *Stage) take(p *foreign.Process, ttl time.Duration) []state {
 	var a foreign.Answer
 	s.must(poll.Holds(soon, func() bool { a = p.Acquire(s.name, ttl); return a.OK() }), "does not get a free lock: %s", a)
@@ -219,7 +219,7 @@ func (s *Stage) take(p *foreign.Process, ttl time.Duration) []state {
 	return states
 }
 
-// ours has redlatch take the lock, and wait for the present holder to expire.
+// ours is redlatch's lock, which waits until the present holder has expired.
 func (s *Stage) ours(opts redlatch.LockOptions) *redlatch.Lease {
 	if opts.Wait == 0 {
 		opts.Wait = soon

@@ -80,7 +80,7 @@ func (s *story) pausedHolder() {
 	s.say("A", Good, "its client reports that the lock was lost")
 }
 
-// takesOver has another client use the lock, and returns what that wrote.
+// takesOver is another client's turn. It returns what that client wrote.
 func (s *story) takesOver() event {
 	b := s.client(order{Name: "B", Amount: 5, Looks: true})
 	e := s.expect(b, waits, written)

@@ -119,7 +119,7 @@ func millis(text string) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// share has a lock be shared, or one of so many slots.
+// share makes a lock shared, or one of so many slots.
 func share(opts *redlatch.LockOptions, kind string) {
 	if k, ok := strings.CutPrefix(kind, "s"); ok {
 		n, err := strconv.Atoi(k)
