@@ -74,7 +74,7 @@
 //  7. Extension never creates a lock, never steals one, and never shortens
 //     one. It lengthens a lock that is still ours.
 //  8. Order. Waiters are served in the order in which they came. A release
-//     notifies one waiter, and costs the same however many wait.
+//     notifies two waiters at most, and costs the same however many wait.
 //
 // # Caveats
 //
@@ -91,10 +91,10 @@
 // guard notices this by a marker on each node, and quarantines the node until
 // every lock that it may have forgotten has expired: 32 s by default. The guard
 // also refuses clients with another membership or other cluster parameters. It
-// is on for several Redis nodes and for Sentinel; see Options.Guard. It does
-// not notice that a server evicts or loses single keys, that a server's clock
-// is set forward, or that a server is reset to an earlier moment together with
-// its memory.
+// is on for several nodes, and for one behind which another server may take its
+// place: Sentinel, a database, etcd, ZooKeeper. See Options.Guard. It does not
+// notice that a server evicts or loses single keys, that a server's clock is set
+// forward, or that a server is reset to an earlier moment together with its memory.
 //
 // New nodes look like nodes that have lost all data. Several new nodes, or one
 // with the guard on, are therefore quarantined at first. redlatch init, or Init

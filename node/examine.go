@@ -1,19 +1,6 @@
 package node
 
-import (
-	"context"
-	"time"
-)
-
-// Examiner is implemented by a Node that can look for risks to the locks on it.
-// An examination changes no lock. What it tries, it tries under the name that
-// it is given, and undoes.
-type Examiner interface {
-	Node
-	// Examine returns its findings. It returns an error if the node cannot be
-	// reached.
-	Examine(ctx context.Context, exam Exam) ([]Finding, error)
-}
+import "time"
 
 // Exam are the parameters of an examination.
 type Exam struct {

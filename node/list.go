@@ -1,25 +1,6 @@
 package node
 
-import (
-	"context"
-	"time"
-)
-
-// Lister is implemented by a Node that can list its names and their waiters.
-// Both methods change nothing.
-type Lister interface {
-	Node
-
-	// List calls found once for each name that begins with prefix and is held,
-	// waited for, or was broken, in no particular order and without Waiters,
-	// Completed and Since. It reads the store in steps: a name that is taken or freed
-	// meanwhile may be missing.
-	List(ctx context.Context, prefix string, found func(Listing)) error
-
-	// Look returns what the node knows about one name at one moment, with the
-	// first MaxWaiters waiters and MaxCompleted records.
-	Look(ctx context.Context, name string) (Listing, error)
-}
+import "time"
 
 // MaxWaiters is the highest number of waiters that a Look returns.
 const MaxWaiters = 100

@@ -2,17 +2,6 @@ package node
 
 import "time"
 
-// Waker is implemented by a Node that keeps a queue and notifies a waiter when
-// the name is kept for it, so that the waiter need not poll.
-type Waker interface {
-	Node
-	// Listen calls f with every notification for the waiters that are queued
-	// through this node, until stop is called. f does not block. A node may
-	// open the connection for notifications when the first waiter comes. It
-	// then queues nobody until that connection is up.
-	Listen(f func(Wake)) (stop func())
-}
-
 // A Wake is a notification from a Waker to a waiter. Wakes may be lost, late,
 // or repeated: they save time, and nothing else depends on them.
 type Wake struct {

@@ -24,7 +24,7 @@ func (m *Member) health() observe.NodeHealth {
 		ClockKnown: m.offsetKnown.Load(),
 		WrongClock: m.wrongClock.Load(),
 	}
-	if n, ok := m.node.(interface{ Timers() int64 }); ok {
+	if n, ok := m.node.(node.Observing); ok {
 		h.Timers = n.Timers()
 	}
 	var why string

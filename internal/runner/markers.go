@@ -241,7 +241,7 @@ func (c *Cluster) MarkAll(ctx context.Context, req node.Request, members []*Memb
 
 // hasManyMarkers reports whether the node takes many requests to be marked.
 func (m *Member) hasManyMarkers() bool {
-	n, ok := m.node.(interface{ ManyMarkers() bool })
+	n, ok := m.node.(node.ManyMarkers)
 	return ok && n.ManyMarkers()
 }
 

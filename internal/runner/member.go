@@ -425,7 +425,7 @@ func (ids *identities) check(ctx context.Context, m *Member) error {
 	}
 	ids.owner[id] = m
 	m.identified.Store(true)
-	if w, ok := m.node.(interface{ Warnings() []string }); ok {
+	if w, ok := m.node.(node.Warner); ok {
 		for _, warning := range w.Warnings() {
 			m.cluster.log.Error("redlatch: "+warning, "node", m.name)
 		}

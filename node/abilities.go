@@ -1,0 +1,150 @@
+package node
+
+import (
+	"context"
+	"time"
+)
+
+// This file has what a Node may be able to do beyond Do.
+
+// Starter is implemented by a Node that needs no goroutine for a request in
+// flight.
+type Starter interface {
+	Node
+	// Starts reports whether a client should call Start in place of Do.
+	Starts() bool
+	// Start executes a request like Do, and returns before it is answered. It
+	// does not block. done is called once, with what Do returns, within limit
+	// or soon after, perhaps before Start returns. It must not block.
+	//
+	// Requests with the same Name and Value are executed in the order in which
+	// they were started, except one that fails with an error, and one with
+	// Reply.Again. A client relies on that for a release, which follows an
+	// OpAcquire that is not answered yet.
+	Start(req Request, limit time.Duration, done func(Reply, error))
+}
+
+// Queuer is implemented by a Node with a limited number of connections, before
+// which requests queue.
+type Queuer interface {
+	Node
+	// Queued returns how many requests wait for a connection, and are not sent
+	// yet. A release may wait for longer than its time limit, which begins when
+	// it has a connection.
+	Queued() int
+}
+
+// Identifier is implemented by a Node that can say which server it is, so that
+// one server reached by two addresses is not counted twice.
+type Identifier interface {
+	Node
+	// Identity returns a text that two nodes share only if they are the same
+	// server, and the node's clock. Empty, and the zero time, mean that the
+	// server did not disclose them.
+	Identity(ctx context.Context) (id string, now time.Time, err error)
+}
+
+// Slow is implemented by a Node that may take longer to answer than a server,
+// and that clients should wait for.
+type Slow interface {
+	Node
+	// TimeLimit is the node time limit to use if the client's options set none.
+	TimeLimit() time.Duration
+}
+
+// Guarded is implemented by a Node that carries a marker, by which it notices
+// that it may have forgotten locks. Such a node obeys Request.Guard.
+type Guarded interface {
+	Node
+	// GuardsAlone reports whether the guard is wanted even if this is the only
+	// node: because another server, which lacks the last writes, can replace
+	// it.
+	GuardsAlone() bool
+}
+
+// ReplicaCounter is implemented by a Guarded node that can require replicas: it
+// counts those that are online before it grants.
+type ReplicaCounter interface {
+	Guarded
+	CountsReplicas()
+}
+
+// ReplicaLister is implemented by a Guarded node that knows how many replicas
+// there are besides those that are online: behind Sentinel.
+type ReplicaLister interface {
+	Guarded
+	// ListedReplicas returns how many replicas the sentinels list, those that are
+	// down included; known is false if the node has no sentinels, or cannot ask
+	// them.
+	ListedReplicas(ctx context.Context) (n int, known bool, err error)
+}
+
+// Evidencer is implemented by a Guarded node that can report whether any lock
+// data is stored there.
+type Evidencer interface {
+	Node
+	// Evidence returns the key of a lock, or of data beside one; "" if there is
+	// none. It changes nothing, and takes time in proportion to the number of
+	// keys.
+	Evidence(ctx context.Context) (key string, err error)
+}
+
+// Waker is implemented by a Node that keeps a queue and notifies a waiter when
+// the name is kept for it, so that the waiter need not poll.
+type Waker interface {
+	Node
+	// Listen calls f with every notification for the waiters that are queued
+	// through this node, until stop is called. f does not block. A node may
+	// open the connection for notifications when the first waiter comes. It
+	// then queues nobody until that connection is up.
+	Listen(f func(Wake)) (stop func())
+}
+
+// Lister is implemented by a Node that can list its names and their waiters.
+// Both methods change nothing.
+type Lister interface {
+	Node
+
+	// List calls found once for each name that begins with prefix and is held,
+	// waited for, or was broken, in no particular order and without Waiters,
+	// Completed and Since. It reads the store in steps: a name that is taken or freed
+	// meanwhile may be missing.
+	List(ctx context.Context, prefix string, found func(Listing)) error
+
+	// Look returns what the node knows about one name at one moment, with the
+	// first MaxWaiters waiters and MaxCompleted records.
+	Look(ctx context.Context, name string) (Listing, error)
+}
+
+// Examiner is implemented by a Node that can look for risks to the locks on it.
+// An examination changes no lock. What it tries, it tries under the name that
+// it is given, and undoes.
+type Examiner interface {
+	Node
+	// Examine returns its findings. It returns an error if the node cannot be
+	// reached.
+	Examine(ctx context.Context, exam Exam) ([]Finding, error)
+}
+
+// ManyMarkers is implemented by a Guarded node that may have several markers, one
+// for each server of a cluster.
+type ManyMarkers interface {
+	Guarded
+	// ManyMarkers reports whether it takes many requests to mark the node.
+	ManyMarkers() bool
+}
+
+// Warner is implemented by a Node that knows of a risk once it is connected.
+type Warner interface {
+	Node
+	// Warnings returns what is to be logged as an error, a sentence each.
+	Warnings() []string
+}
+
+// Observing is implemented by a Node without a clock, which observes for how long
+// locks have been there.
+type Observing interface {
+	Node
+	// Timers returns how many timers it has started.
+	Timers() int64
+}
