@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redlatch/redlatch/internal/inside"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/clientaccess"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -31,9 +31,9 @@ type Client struct {
 // their identity, so that a server that is listed twice is refused. A node that
 // cannot be reached is no error here.
 func New(nodes []Node, opts *Options) (*Client, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	c, err := assemble(nodes, o)
-	if inside.Idle(&o.settings) {
+	if clientaccess.Idle(&o.settings) {
 		return c, err
 	}
 	if err == nil {
@@ -79,7 +79,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		RetryDelay:     opts.RetryDelay,
 		FenceRetention: opts.FenceRetention,
 		MaxTTL:         opts.MaxTTL,
-		TokenWindow:    inside.Window(&opts.settings),
+		TokenWindow:    clientaccess.Window(&opts.settings),
 		ReplicaLag:     lag,
 		Replicas:       opts.Replicas,
 		Fixed:          protocol.Fixed{MaxTTL: given.MaxTTL != 0, Replicas: given.Replicas != 0},
@@ -87,8 +87,8 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		Membership:     opts.Membership,
 		AnyMembership:  opts.AnyMembership,
 		AssumeFresh:    opts.AssumeFresh,
-		NoHandOver:     inside.NoHandOver(&opts.settings),
-		Clock:          inside.Clock(&opts.settings),
+		NoHandOver:     clientaccess.NoHandOver(&opts.settings),
+		Clock:          clientaccess.Clock(&opts.settings),
 		Log:            opts.Logger,
 		Observer:       nodeObserver,
 	})
@@ -101,7 +101,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		}
 	}
 	c := &Client{opts: opts, cluster: cluster}
-	c.carrier = inside.Carry(inside.Client{
+	c.carrier = clientaccess.Carry(clientaccess.Client{
 		Cluster: cluster, Prefix: opts.Prefix, AnyMembership: opts.AnyMembership,
 		CompletedRetention: opts.CompletedRetention, Observer: opts.Observer, Key: c.key,
 	})
@@ -169,8 +169,8 @@ func ownerName(label string) string {
 // Package admin needs the inside of a client, and tests a clock. Neither is for
 // lock users, so that the names of what is embedded are not exported.
 type (
-	carrier  = inside.Carrier
-	settings = inside.Settings
+	carrier  = clientaccess.Carrier
+	settings = clientaccess.Settings
 )
 
 const (

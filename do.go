@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -33,7 +33,7 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func
 // one of them must run fn, set LockOptions.Wait, and TryDo skips only after that
 // time; or use Once.
 func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) (ran bool, err error) {
-	set := opt.Value(opts)
+	set := optional.Value(opts)
 	if set.Wait == 0 {
 		set.Wait = NoWait
 	}
@@ -55,7 +55,7 @@ func (l *Lease) run(ctx context.Context, opts *LockOptions, fn func(ctx context.
 		stop()
 		lost := l.Err()
 		var releaseErr error
-		if lost == nil && opt.Value(opts).NoReleaseWait {
+		if lost == nil && optional.Value(opts).NoReleaseWait {
 			l.releaseLater(context.WithoutCancel(ctx))
 		} else {
 			releaseErr = l.Release(context.WithoutCancel(ctx))
@@ -140,7 +140,7 @@ func deadlock(name string, own *Lease, opts LockOptions) error {
 // writes to, because a leader that is paused does not notice that another one
 // leads.
 func (c *Client) Lead(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) error {
-	set := opt.Value(opts)
+	set := optional.Value(opts)
 	if set.Shared || set.Slots != 0 {
 		return &ConfigError{Field: "Shared", Value: fmt.Sprintf("%v with %d Slots", set.Shared, set.Slots), Bound: "left out, and Slots too: there is one leader"}
 	}

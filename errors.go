@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -31,20 +31,20 @@ var (
 	// ErrDeadlock is returned when the function that Do runs requests, on its
 	// context, the lock that Do holds for it. Locks are not re-entrant, and a
 	// reader cannot become a writer, so this wait could not end.
-	ErrDeadlock = errs.ErrDeadlock
+	ErrDeadlock = lockerrors.ErrDeadlock
 
 	// ErrHeld is returned when another client holds the lock. The error is a
 	// *HeldError that says which one, since when, and when it expires.
-	ErrHeld = errs.ErrHeld
+	ErrHeld = lockerrors.ErrHeld
 
 	// ErrNoQuorum is returned when too few nodes answered in time. The error is
 	// a *QuorumError that says what each node answered.
-	ErrNoQuorum = errs.ErrNoQuorum
+	ErrNoQuorum = lockerrors.ErrNoQuorum
 
 	// ErrQuarantine is returned, along with ErrNoQuorum, when nodes do not
 	// grant because they may have forgotten locks. It passes by itself; the
 	// *QuorumError says when.
-	ErrQuarantine = errs.ErrQuarantine
+	ErrQuarantine = lockerrors.ErrQuarantine
 
 	// ErrNodeTimeout is the error of a node, in a *QuorumError, that did not
 	// answer within its time limit.
@@ -54,19 +54,19 @@ var (
 	// not be extended in time, or the nodes report that it is no longer ours.
 	// The error is a *LostError that says which lock, since when, and why. This
 	// and the errors below are also the causes of the end of a lease's context.
-	ErrLost = errs.ErrLost
+	ErrLost = lockerrors.ErrLost
 
 	// ErrMaxHold is returned by Extend when the lease's deadline has reached
 	// its MaxHold: the lease cannot be extended further, and is valid until its
 	// deadline. Together with ErrLost, it is the cause with which such a lease
 	// ends.
-	ErrMaxHold = errs.ErrMaxHold
+	ErrMaxHold = lockerrors.ErrMaxHold
 
 	// ErrReleased is returned when the lease was released by its owner.
-	ErrReleased = errs.ErrReleased
+	ErrReleased = lockerrors.ErrReleased
 
 	// ErrDetached is returned when the lease was handed on with Detach.
-	ErrDetached = errs.ErrDetached
+	ErrDetached = lockerrors.ErrDetached
 )
 
 // Holder is what is known about the holder of a lock.
@@ -261,7 +261,7 @@ func (e *LostError) reason(kept bool) string {
 // Unwrap returns ErrLost and Err.
 func (e *LostError) Unwrap() []error {
 	if e.Err == nil {
-		return []error{ErrLost, errs.ErrNotExtended}
+		return []error{ErrLost, lockerrors.ErrNotExtended}
 	}
 	return []error{ErrLost, e.Err}
 }

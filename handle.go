@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -97,7 +97,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, errs.Ended(ctx, nil)
+		return nil, lockerrors.Ended(ctx, nil)
 	}
 	if c.cluster.Closing() {
 		return nil, ErrClosed
@@ -144,7 +144,7 @@ func (c *Client) Release(ctx context.Context, text string) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return errs.Ended(ctx, nil)
+		return lockerrors.Ended(ctx, nil)
 	}
 	if c.cluster.Closing() {
 		return ErrClosed

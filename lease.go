@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -308,7 +308,7 @@ func (l *Lease) extend(ctx context.Context, how protocol.EventKind) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return errs.Ended(ctx, nil)
+		return lockerrors.Ended(ctx, nil)
 	}
 	l.claim.Lock()
 	if l.cause != nil {
@@ -335,7 +335,7 @@ func (l *Lease) extend(ctx context.Context, how protocol.EventKind) error {
 	if errors.Is(l.cause, ErrLost) {
 		return l.cause // the loss matters more than the end of the context
 	}
-	return errs.Ended(ctx, nil)
+	return lockerrors.Ended(ctx, nil)
 }
 
 // atMaxHold returns ErrMaxHold if the deadline has reached MaxHold. The mutex
@@ -408,7 +408,7 @@ func notFreed(ctx context.Context, cl *runner.Claim) error {
 	case cl.Core().Verdict() == protocol.IsFree:
 		return nil
 	case ctx.Err() != nil:
-		return errs.Ended(ctx, nil)
+		return lockerrors.Ended(ctx, nil)
 	}
 	return quorumError(cl)
 }

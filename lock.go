@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/errs"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/lockerrors"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/observe"
@@ -18,7 +18,7 @@ import (
 // answered; its QuarantineLeft says when to ask again, if they are quarantined.
 // The lease is not tied to ctx.
 func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lease, error) {
-	once := opt.Value(opts)
+	once := optional.Value(opts)
 	once.Wait = NoWait
 	return c.lock(ctx, name, once)
 }
@@ -48,12 +48,12 @@ func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*
 // Locks are not re-entrant: a second Lock of the same name waits until the
 // first is released, even in the same goroutine.
 func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Lease, error) {
-	return c.lock(ctx, name, opt.Value(opts))
+	return c.lock(ctx, name, optional.Value(opts))
 }
 
 func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease *Lease, err error) {
 	if ctx.Err() != nil {
-		return nil, errs.Ended(ctx, nil)
+		return nil, lockerrors.Ended(ctx, nil)
 	}
 	a, err := c.newAttempt(ctx, name, opts)
 	if err != nil && c.cluster.Learn(ctx, err) {
@@ -106,7 +106,7 @@ func (c *Client) declare(ctx context.Context) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return errs.Ended(ctx, err)
+		return lockerrors.Ended(ctx, err)
 	case errors.Is(err, ErrConfig):
 		return err
 	case errors.Is(err, runner.ErrNotFresh):
@@ -216,7 +216,7 @@ func (a *attempt) outcome(ctx context.Context) (*Lease, error) {
 	case errors.Is(failure, ErrLost):
 		return nil, failure // the loss matters more than the end of the context
 	case ctx.Err() != nil:
-		return nil, errs.Ended(ctx, failure)
+		return nil, lockerrors.Ended(ctx, failure)
 	case closed:
 		return nil, ErrClosed
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
@@ -43,7 +43,7 @@ func (c *Client) Once(ctx context.Context, name, occurrence string, opts *LockOp
 	if err != nil {
 		return false, err
 	}
-	if set := opt.Value(opts); set.Shared || set.Slots != 0 {
+	if set := optional.Value(opts); set.Shared || set.Slots != 0 {
 		return false, &ConfigError{Field: "Shared", Value: fmt.Sprintf("%v with %d Slots", set.Shared, set.Slots), Bound: "left out, and Slots too: one caller runs an occurrence"}
 	}
 	// Most callers find it completed, and need no lock to see that. If too few

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -216,10 +216,10 @@ func (o Options) withDefaults() (Options, error) {
 			return o, err
 		}
 	}
-	if inside.Window(&o.settings) == 0 {
-		inside.SetWindow(&o.settings, min(max(o.MaxTTL/3, time.Second), 10*time.Second))
+	if clientaccess.Window(&o.settings) == 0 {
+		clientaccess.SetWindow(&o.settings, min(max(o.MaxTTL/3, time.Second), 10*time.Second))
 	}
-	if least := 3 * inside.Window(&o.settings); o.FenceRetention <= least {
+	if least := 3 * clientaccess.Window(&o.settings); o.FenceRetention <= least {
 		return o, &ConfigError{Field: "FenceRetention", Value: o.FenceRetention, Bound: fmt.Sprintf("above %v, with a MaxTTL of %v", least, o.MaxTTL)}
 	}
 	if o.TTL != 0 {
@@ -237,8 +237,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Guard > GuardOff {
 		return o, &ConfigError{Field: "Guard", Value: uint8(o.Guard), Bound: "GuardAuto, GuardOn or GuardOff"}
 	}
-	if inside.Clock(&o.settings) == nil {
-		inside.SetClock(&o.settings, runner.NewSystemClock())
+	if clientaccess.Clock(&o.settings) == nil {
+		clientaccess.SetClock(&o.settings, runner.NewSystemClock())
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(errorsOnly{slog.DiscardHandler})

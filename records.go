@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -159,7 +159,7 @@ func (c *Client) survey(ctx context.Context, name string, req node.Request, enou
 		}
 	}
 	if ctx.Err() != nil {
-		err = errs.Ended(ctx, err)
+		err = lockerrors.Ended(ctx, err)
 	}
 	return results, err
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 )
 
 // Leases are the locks of several names, held together. LockAll returns them.
@@ -46,7 +46,7 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts *LockOptions)
 
 	began := c.cluster.Clock().Uptime()
 	for _, name := range names {
-		l, err := c.lock(waiting, name, c.after(began, opt.Value(opts)))
+		l, err := c.lock(waiting, name, c.after(began, optional.Value(opts)))
 		if err == nil {
 			all.add(l)
 			began += l.claim.Paused()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
@@ -18,13 +18,13 @@ import (
 // Admin operates the nodes of one client. It is safe for use by many
 // goroutines. It can be used until the client is closed.
 type Admin struct {
-	in inside.Client
+	in clientaccess.Client
 	c  *runner.Cluster
 }
 
 // New returns an Admin for the nodes of a client.
 func New(client *redlatch.Client) *Admin {
-	in := inside.Of(client)
+	in := clientaccess.Of(client)
 	return &Admin{in, in.Cluster}
 }
 

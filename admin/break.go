@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -51,7 +51,7 @@ type BreakReport struct {
 // was seen, or if the lock is in a foreign format, and a *redlatch.QuorumError
 // if too few nodes answered. Repeating it is harmless.
 func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*BreakReport, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	key, err := a.in.Key(name)
 	if err != nil {
 		return nil, err

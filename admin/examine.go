@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/clientaccess"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -82,7 +82,7 @@ const examineLimit = 15 * time.Second
 // It changes no lock and no node, and leaves the nodes open. Unlike New it does
 // not refuse a server that is listed twice: it reports it.
 func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options, examine *ExamineOptions) (*Checkup, error) {
-	how := opt.Value(examine)
+	how := optional.Value(examine)
 	if how.Name == "" {
 		how.Name = "redlatch-doctor"
 	}
@@ -92,8 +92,8 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options,
 	if how.Samples < 1 || how.Samples > 1000 {
 		return nil, &node.ConfigError{Field: "Samples", Value: how.Samples, Bound: "between 1 and 1000"}
 	}
-	idle := opt.Value(opts)
-	inside.SetIdle(&idle)
+	idle := optional.Value(opts)
+	clientaccess.SetIdle(&idle)
 	client, err := redlatch.New(nodes, &idle)
 	if err != nil {
 		return nil, err

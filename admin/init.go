@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/errs"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/lockerrors"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
@@ -81,7 +81,7 @@ func public(states []runner.NodeState) []NodeState {
 // each. A node that is already marked is not changed. Every node must answer.
 // The error names one that does not; it can be marked later.
 func (a *Admin) Init(ctx context.Context, opts *InitOptions) ([]NodeState, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	for i, m := range a.c.Members() {
 		if _, ok := m.Node().(node.Guarded); !ok {
 			return nil, &node.ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.Name(), Bound: "a node that can be marked",
@@ -197,11 +197,11 @@ func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progr
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return append(states, others...), errs.Ended(ctx, nil)
+			return append(states, others...), lockerrors.Ended(ctx, nil)
 		}
 		next, _ := a.markNodes(ctx, node.MarkWrite)
 		if ctx.Err() != nil {
-			return append(states, others...), errs.Ended(ctx, nil)
+			return append(states, others...), lockerrors.Ended(ctx, nil)
 		}
 		states = next
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/progress"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/internal/steptimeout"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -128,7 +128,7 @@ func (a *Admin) list(ctx context.Context, probed *Pulse) (*Survey, error) {
 		return found, runner.WithProgressTimeout(ctx, max(runner.WalkLimit, a.c.NodeTimeout()), func(ctx context.Context) error {
 			return n.List(ctx, a.in.Prefix, func(l node.Listing) {
 				found[l.Name] = l
-				progress.Tell(ctx)
+				steptimeout.Tell(ctx)
 			})
 		})
 	})

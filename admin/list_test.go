@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/internal/steptimeout"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
@@ -187,7 +187,7 @@ func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
 			for range 20 {
 				select {
 				case <-time.After(2 * time.Second):
-					progress.Tell(ctx)
+					steptimeout.Tell(ctx)
 				case <-ctx.Done():
 					return ctx.Err()
 				}

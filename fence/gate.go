@@ -5,7 +5,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -46,7 +46,7 @@ type claimed struct {
 
 // NewGate returns a gate that has seen nothing.
 func NewGate(opts *GateOptions) (*Gate, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	switch {
 	case o.MaxNames < 0:
 		return nil, &node.ConfigError{Field: "MaxNames", Value: o.MaxNames, Bound: "at least 1, or 0 for the default"}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -55,7 +55,7 @@ type MiddlewareOptions struct {
 // still write late, unless Serial is set and all writers of the resource are in
 // this process, or the handler passes the token on to its store.
 func Middleware(guard Guard, opts *MiddlewareOptions) (func(http.Handler) http.Handler, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if guard == nil {
 		return nil, &node.ConfigError{Field: "guard", Value: nil, Bound: "a guard"}
 	}

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 )
@@ -88,7 +88,7 @@ type Redis struct {
 // NewRedis returns a guard in a Redis server. It sends nothing. Packages
 // store/redis/rueidis and store/redis/goredis make drivers of clients.
 func NewRedis(driver redis.Driver, opts *RedisOptions) (*Redis, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if driver == nil {
 		return nil, &node.ConfigError{Field: "driver", Value: nil, Bound: "a driver"}
 	}

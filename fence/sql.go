@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -35,7 +35,7 @@ type SQL struct {
 
 // NewSQL returns a guard in a database. It sends nothing.
 func NewSQL(db *sql.DB, dialect Dialect, opts *SQLOptions) (*SQL, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if db == nil {
 		return nil, &node.ConfigError{Field: "db", Value: nil, Bound: "a database"}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -85,18 +85,18 @@ var outcomes = []struct {
 	err   error
 	label string
 }{
-	{errs.ErrMaxHold, "max_hold"},
-	{errs.ErrNotExtended, "not_extended"},
-	{errs.ErrLost, "taken"},
+	{lockerrors.ErrMaxHold, "max_hold"},
+	{lockerrors.ErrNotExtended, "not_extended"},
+	{lockerrors.ErrLost, "taken"},
 	{context.Canceled, "canceled"},
 	{context.DeadlineExceeded, "deadline"},
-	{errs.ErrHeld, "held"},
-	{errs.ErrQuarantine, "quarantine"},
-	{errs.ErrNoQuorum, "no_quorum"},
+	{lockerrors.ErrHeld, "held"},
+	{lockerrors.ErrQuarantine, "quarantine"},
+	{lockerrors.ErrNoQuorum, "no_quorum"},
 	{node.ErrChanging, "changing"},
 	{node.ErrConfig, "config"},
-	{errs.ErrDeadlock, "deadlock"},
-	{errs.ErrReleased, "released"},
-	{errs.ErrDetached, "detached"},
+	{lockerrors.ErrDeadlock, "deadlock"},
+	{lockerrors.ErrReleased, "released"},
+	{lockerrors.ErrDetached, "detached"},
 	{node.ErrClosed, "closed"},
 }

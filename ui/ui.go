@@ -8,7 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 )
 
 // Options are the settings of a UI. The zero value works.
@@ -79,7 +79,7 @@ func New(client *redlatch.Client, opts *Options) (*UI, error) {
 	if client == nil {
 		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a client"}
 	}
-	o, err := opt.Value(opts).withDefaults()
+	o, err := optional.Value(opts).withDefaults()
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/early"
+	"github.com/redlatch/redlatch/adapters/internal/margin"
 )
 
 // Scheduler is what runs in one process: an *asynq.Scheduler or an
@@ -53,7 +53,7 @@ func Run(ctx context.Context, locks *redlatch.Client, name string, opts *redlatc
 	}
 	for {
 		err := locks.Lead(ctx, name, opts, func(ctx context.Context, lease *redlatch.Lease) error {
-			term, stop := early.Context(ctx, lease.Remaining, lease.TTL()/4)
+			term, stop := margin.Context(ctx, lease.Remaining, lease.TTL()/4)
 			defer stop()
 			s, err := newScheduler(lease)
 			if err != nil {
@@ -65,11 +65,11 @@ func Run(ctx context.Context, locks *redlatch.Client, name string, opts *redlatc
 			<-term.Done()
 			s.Shutdown()
 			if ctx.Err() == nil {
-				return early.ErrEarly
+				return margin.ErrEarly
 			}
 			return nil
 		})
-		if !errors.Is(err, early.ErrEarly) || ctx.Err() != nil {
+		if !errors.Is(err, margin.ErrEarly) || ctx.Err() != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 )
 
 const (
@@ -86,7 +86,7 @@ var (
 // Wrap returns a storage that stores in storage and locks with locks. The client
 // must stay open while the storage is used.
 func Wrap(storage certmagic.Storage, locks *redlatch.Client, opts *Options) (*Storage, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if storage == nil {
 		return nil, &redlatch.ConfigError{Field: "storage", Value: nil, Bound: "a storage of certmagic"}
 	}

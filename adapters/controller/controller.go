@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/early"
+	"github.com/redlatch/redlatch/adapters/internal/margin"
 )
 
 const (
@@ -144,7 +144,7 @@ func (m *Manager) Start(ctx context.Context) error {
 			if margin >= lease.TTL()/2 {
 				return &redlatch.ConfigError{Field: "GracefulShutdownTimeout", Value: m.grace, Bound: "half a second less than half of the TTL"}
 			}
-			term, cancel := early.Context(ctx, lease.Remaining, margin)
+			term, cancel := margin.Context(ctx, lease.Remaining, margin)
 			defer cancel()
 			m.term = term
 			m.lease.Store(lease)

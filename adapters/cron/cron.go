@@ -10,7 +10,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 )
 
 // Options are the settings of Jobs. The zero value works.
@@ -64,7 +64,7 @@ func New(c *cron.Cron, locks *redlatch.Client, opts *Options) (*Jobs, error) {
 	if c == nil {
 		return nil, &redlatch.ConfigError{Field: "cron", Value: "nil", Bound: "a scheduler of cron.New"}
 	}
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if locks == nil {
 		return nil, &redlatch.ConfigError{Field: "locks", Value: "nil", Bound: "a client of redlatch.New"}
 	}

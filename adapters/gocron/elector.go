@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 )
 
 // ErrNotLeader is returned by Elector.IsLeader when this replica does not lead.
@@ -48,7 +48,7 @@ type Elector struct {
 // NewElector returns an elector, which is a candidate from now on. name is the
 // lock's and must be the same on all replicas. Close it before the client.
 func NewElector(locks *redlatch.Client, name string, opts *ElectorOptions) (*Elector, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if err := check(locks, o.Lock); err != nil {
 		return nil, err
 	}

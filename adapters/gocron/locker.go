@@ -12,7 +12,7 @@ import (
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 )
 
 // ErrDone is returned by Locker.Lock when another replica has run the job for
@@ -62,7 +62,7 @@ type Locker struct {
 // NewLocker returns a locker. Its locks are the client's; all replicas must have
 // clients of the same nodes.
 func NewLocker(locks *redlatch.Client, opts *Options) (*Locker, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if err := check(locks, o.Lock); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 )
 
 // Locker is a lock.Locker of goose, for one provider.
@@ -49,7 +49,7 @@ var _ lock.Locker = (*Locker)(nil)
 // program, and another one for each database. The client must stay open while
 // the locker is used.
 func New(locks *redlatch.Client, name string, opts *redlatch.LockOptions) (*Locker, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	switch {
 	case locks == nil:
 		return nil, &redlatch.ConfigError{Field: "locks", Value: nil, Bound: "a client of redlatch"}

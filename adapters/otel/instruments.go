@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/redlatch/redlatch/internal/ongoing"
+	"github.com/redlatch/redlatch/adapters/internal/metrics"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -79,8 +79,8 @@ func (m *maker) gauge(name, unit, help string) metric.Float64ObservableGauge {
 func (o *Observer) measure(meter metric.Meter) (err error) {
 	m := &maker{meter: meter}
 	o.meters = instruments{
-		wait:           m.histogram("redlatch.lock.wait", "How long requests for a lock took, whether they got it or not.", ongoing.WaitBuckets),
-		hold:           m.histogram("redlatch.lock.hold", "How long leases were held that have ended.", ongoing.HoldBuckets),
+		wait:           m.histogram("redlatch.lock.wait", "How long requests for a lock took, whether they got it or not.", metrics.WaitBuckets),
+		hold:           m.histogram("redlatch.lock.hold", "How long leases were held that have ended.", metrics.HoldBuckets),
 		acquired:       m.counter("redlatch.lock.acquired", "{request}", "Requests that got the lock."),
 		failed:         m.counter("redlatch.lock.failed", "{request}", "Requests that did not get the lock."),
 		lost:           m.counter("redlatch.lock.lost", "{lease}", "Leases that ended without being released."),
@@ -89,7 +89,7 @@ func (o *Observer) measure(meter metric.Meter) (err error) {
 		longest:        m.gauge("redlatch.lock.longest_wait", "s", "How long the oldest request has waited that has not ended."),
 		used:           m.gauge("redlatch.lock.hold_used", "1", "The highest part of its MaxHold that a lease has been held for."),
 		withoutQuorum:  m.counter("redlatch.rounds_without_quorum", "{round}", "Rounds that failed because too few nodes answered or could grant."),
-		round:          m.histogram("redlatch.node.round", "How long the node took to answer.", ongoing.RoundBuckets),
+		round:          m.histogram("redlatch.node.round", "How long the node took to answer.", metrics.RoundBuckets),
 		nodeFailed:     m.counter("redlatch.node.failed", "{request}", "Requests that the node did not answer."),
 		nodeUp:         m.state("redlatch.node.up", "Whether the node answered the last request."),
 		nodeQuarantine: m.state("redlatch.node.quarantined", "Whether the node grants no locks because it may have forgotten some."),
@@ -111,7 +111,7 @@ func (o *Observer) measure(meter metric.Meter) (err error) {
 // first one is an increase.
 func (o *Observer) series(label string) series {
 	name := nameKey.String(label)
-	for _, cause := range ongoing.LostCauses {
+	for _, cause := range metrics.LostCauses {
 		o.meters.lost.Add(context.Background(), 0, attributes(name, causeKey.String(cause)).add...)
 	}
 	return series{"lock " + label, "hold " + label, "release " + label, spanName.String(label), attributes(name)}

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/ongoing"
+	"github.com/redlatch/redlatch/adapters/internal/metrics"
 	"github.com/redlatch/redlatch/observe"
 )
 
@@ -18,7 +18,7 @@ type progress struct {
 	context.Context
 	o     *Observer
 	entry *entry
-	item  ongoing.Item
+	item  metrics.Item
 	span  trace.Span
 
 	// Of a request.
@@ -82,7 +82,7 @@ func (o *Observer) Waiting(ctx context.Context, w observe.Waiting) {
 
 // RoundEnd implements observe.RoundObserver.
 func (o *Observer) RoundEnd(ctx context.Context, end observe.RoundEnd) {
-	short := ongoing.NoQuorum(end)
+	short := metrics.NoQuorum(end)
 	if short {
 		o.meters.withoutQuorum.Add(ctx, 1, attributes(opKey.String(end.Op.String())).add...)
 	}
@@ -140,7 +140,7 @@ func (o *Observer) requests(of nodeOp) measured {
 	if found {
 		return m
 	}
-	m = attributes(nodeKey.String(ongoing.NodeLabel(of.node)), opKey.String(of.op.String()))
+	m = attributes(nodeKey.String(metrics.NodeLabel(of.node)), opKey.String(of.op.String()))
 	o.meters.nodeFailed.Add(context.Background(), 0, m.add...)
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/ongoing"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/adapters/internal/metrics"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
@@ -52,8 +52,8 @@ type Observer struct {
 	meters    instruments
 	callback  metric.Registration
 
-	labels *ongoing.Labels[series]
-	nodes  ongoing.Nodes
+	labels *metrics.Labels[series]
+	nodes  metrics.Nodes
 
 	mu     sync.RWMutex
 	byNode map[nodeOp]measured
@@ -79,7 +79,7 @@ type nodeOp struct {
 	op   node.Op
 }
 
-type entry = ongoing.Entry[series]
+type entry = metrics.Entry[series]
 
 var (
 	_ observe.WaitObserver  = (*Observer)(nil)
@@ -90,7 +90,7 @@ var (
 
 // New returns an Observer. Set it as the Observer of clients.
 func New(opts *Options) (*Observer, error) {
-	set := opt.Value(opts)
+	set := optional.Value(opts)
 	if set.TracerProvider == nil {
 		set.TracerProvider = otel.GetTracerProvider()
 	}
@@ -99,7 +99,7 @@ func New(opts *Options) (*Observer, error) {
 	}
 	o := &Observer{tracer: set.TracerProvider.Tracer(scope), fullNames: set.FullNames, byNode: map[nodeOp]measured{}}
 	var err error
-	if o.labels, err = ongoing.NewLabels(set.Label, set.MaxLabels, o.series); err != nil {
+	if o.labels, err = metrics.NewLabels(set.Label, set.MaxLabels, o.series); err != nil {
 		return nil, err
 	}
 	if err := o.measure(set.MeterProvider.Meter(scope)); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/ongoing"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/adapters/internal/metrics"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
@@ -23,8 +23,8 @@ type Collector struct {
 	up, quarantined, clock       *prometheus.Desc
 	timers                       *prometheus.Desc
 
-	labels *ongoing.Labels[series]
-	nodes  ongoing.Nodes
+	labels *metrics.Labels[series]
+	nodes  metrics.Nodes
 
 	mu     sync.RWMutex
 	byNode map[nodeOp]requests
@@ -47,7 +47,7 @@ type nodeOp struct {
 	op   node.Op
 }
 
-type entry = ongoing.Entry[series]
+type entry = metrics.Entry[series]
 
 var (
 	_ prometheus.Collector  = (*Collector)(nil)
@@ -58,12 +58,12 @@ var (
 
 // New returns a Collector. Register it, and set it as the Observer of clients.
 func New(opts *Options) (*Collector, error) {
-	o, err := opt.Value(opts).withDefaults()
+	o, err := optional.Value(opts).withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	c := &Collector{byNode: map[nodeOp]requests{}}
-	if c.labels, err = ongoing.NewLabels(o.Label, o.MaxLabels, c.series); err != nil {
+	if c.labels, err = metrics.NewLabels(o.Label, o.MaxLabels, c.series); err != nil {
 		return nil, err
 	}
 	c.define(o)
@@ -108,7 +108,7 @@ func (c *Collector) define(opts Options) {
 // series returns the series of a label. The losses begin at 0, so that the first
 // one is an increase.
 func (c *Collector) series(label string) series {
-	for _, cause := range ongoing.LostCauses {
+	for _, cause := range metrics.LostCauses {
 		c.lost.WithLabelValues(label, cause)
 	}
 	return series{c.wait.WithLabelValues(label), c.hold.WithLabelValues(label), c.acquired.WithLabelValues(label)}

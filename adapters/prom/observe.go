@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/ongoing"
+	"github.com/redlatch/redlatch/adapters/internal/metrics"
 	"github.com/redlatch/redlatch/observe"
 )
 
@@ -15,7 +15,7 @@ type progress struct {
 	context.Context
 	c     *Collector
 	entry *entry
-	item  ongoing.Item
+	item  metrics.Item
 }
 
 // key finds the progress of a Collector in a context, where several may have
@@ -85,7 +85,7 @@ func (c *Collector) LeaseEnd(ctx context.Context, end observe.LeaseEnd) {
 
 // RoundEnd implements observe.RoundObserver.
 func (c *Collector) RoundEnd(_ context.Context, end observe.RoundEnd) {
-	if ongoing.NoQuorum(end) {
+	if metrics.NoQuorum(end) {
 		c.withoutQuorum.WithLabelValues(end.Op.String()).Inc()
 	}
 }
@@ -112,7 +112,7 @@ func (c *Collector) requests(of nodeOp) requests {
 	if found {
 		return r
 	}
-	name, op := ongoing.NodeLabel(of.node), of.op.String()
+	name, op := metrics.NodeLabel(of.node), of.op.String()
 	r = requests{c.round.WithLabelValues(name, op), c.nodeFailed.WithLabelValues(name, op)}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/ongoing"
+	"github.com/redlatch/redlatch/adapters/internal/metrics"
 )
 
 // Options are the settings of a Collector. The zero value works.
@@ -40,9 +40,9 @@ func (o Options) withDefaults() (Options, error) {
 		value *[]float64
 		deflt []float64
 	}{
-		{"WaitBuckets", &o.WaitBuckets, ongoing.WaitBuckets},
-		{"HoldBuckets", &o.HoldBuckets, ongoing.HoldBuckets},
-		{"RoundBuckets", &o.RoundBuckets, ongoing.RoundBuckets},
+		{"WaitBuckets", &o.WaitBuckets, metrics.WaitBuckets},
+		{"HoldBuckets", &o.HoldBuckets, metrics.HoldBuckets},
+		{"RoundBuckets", &o.RoundBuckets, metrics.RoundBuckets},
 	} {
 		if *f.value == nil {
 			*f.value = f.deflt

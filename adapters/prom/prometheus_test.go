@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/childproc"
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/poll"
 )
@@ -62,8 +62,8 @@ func (s *server) run(t *testing.T, cmd *exec.Cmd) error {
 	t.Helper()
 	var log strings.Builder
 	cmd.Stdout, cmd.Stderr = &log, &log
-	cmd.SysProcAttr = owned.Apart()
-	wait, err := owned.Start(cmd)
+	cmd.SysProcAttr = childproc.Apart()
+	wait, err := childproc.Start(cmd)
 	must(t, err)
 	done := make(chan struct{})
 	go func() { wait(); close(done) }()

@@ -10,7 +10,7 @@ import (
 	pools "github.com/go-redsync/redsync/v4/redis"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -38,7 +38,7 @@ func New(pools ...pools.Pool) *Redsync {
 // Logger, the restart guard. If the guard is to be on, Membership must be set: a
 // pool has no address, by which clients could compare their membership.
 func NewWithOptions(opts *redlatch.Options, pools ...pools.Pool) *Redsync {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	r := open(len(pools), o, nil)
 	arrivals := new(arrivals)
 	r.arrivals, r.connect = arrivals, func() ([]redlatch.Node, error) {
@@ -56,7 +56,7 @@ func NewWithOptions(opts *redlatch.Options, pools ...pools.Pool) *Redsync {
 // servers, which are prepared once with redlatch init, and an expiry is 30 s at
 // most. Addresses that are not valid are an error of Lock.
 func Open(opts *redlatch.Options, addresses ...string) *Redsync {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	return open(len(addresses), o, func() ([]redlatch.Node, error) { return direct.Nodes(addresses...) })
 }
 

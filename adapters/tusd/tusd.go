@@ -29,7 +29,7 @@ import (
 	"github.com/tus/tusd/v2/pkg/handler"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 )
 
 // defaultPrefix keeps the locks apart from others on the same nodes.
@@ -61,7 +61,7 @@ var _ handler.Locker = (*Locker)(nil)
 
 // New returns a locker. The client must stay open while it is used.
 func New(locks *redlatch.Client, opts *Options) (*Locker, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if locks == nil {
 		return nil, &redlatch.ConfigError{Field: "locks", Value: nil, Bound: "a client of redlatch"}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
-	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/childproc"
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/chaos"
 	_ "github.com/redlatch/redlatch/store/etcd"
@@ -144,7 +144,7 @@ func parse(args []string) (*flags, error) {
 		f.Nodes = append(f.Nodes, every[i%len(every)])
 	}
 	f.Faults, err = chaos.Choose(faults)
-	f.Path, f.Args = owned.Self(), []string{"redlatch-torture", chaos.ClientVerb}
+	f.Path, f.Args = childproc.Self(), []string{"redlatch-torture", chaos.ClientVerb}
 	f.Least, f.Most, f.Fenced, f.Notice = 300*time.Millisecond, 1500*time.Millisecond, !noFence, warn
 	return f, err
 }

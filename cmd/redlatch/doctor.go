@@ -16,7 +16,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/flag"
-	"github.com/redlatch/redlatch/internal/screen"
+	"github.com/redlatch/redlatch/internal/terminal"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -115,8 +115,8 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 
 // examine shows, on a terminal, how far the measuring is.
 func (r *reporter) examine(ctx context.Context, nodes []redlatch.Node, opts redlatch.Options, how admin.ExamineOptions) (*admin.Checkup, error) {
-	if file, ok := r.w.(*os.File); ok && screen.Open(file) != nil {
-		bar := screen.NewProgress(file, float64(how.Samples*len(nodes)))
+	if file, ok := r.w.(*os.File); ok && terminal.Open(file) != nil {
+		bar := terminal.NewProgress(file, float64(how.Samples*len(nodes)))
 		defer bar.End()
 		how.Progress = func() { bar.Show(1, "measuring round trips") }
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/flag"
-	"github.com/redlatch/redlatch/internal/screen"
+	"github.com/redlatch/redlatch/internal/terminal"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -191,8 +191,8 @@ const quarantineLine = 10 * time.Second
 // elsewhere as a line now and then.
 type quarantineView struct {
 	say    *reporter
-	screen *screen.Screen // nil if there is no terminal
-	whole  time.Duration  // the longest wait that was seen
+	screen *terminal.Screen // nil if there is no terminal
+	whole  time.Duration    // the longest wait that was seen
 	said   time.Time
 }
 
@@ -209,7 +209,7 @@ func (v *quarantineView) progress(states []admin.NodeState) {
 	switch text := "waiting for " + count(nodes, "node"); {
 	case v.say.quiet:
 	case v.screen != nil:
-		bar := screen.Bar(20, 1-left.Seconds()/max(v.whole.Seconds(), 0.001))
+		bar := terminal.Bar(20, 1-left.Seconds()/max(v.whole.Seconds(), 0.001))
 		v.screen.Draw(fmt.Sprintf("redlatch: %s [%s] %v left", text, bar, left.Round(time.Second)))
 	case v.said.IsZero() || time.Since(v.said) >= quarantineLine && left >= time.Second:
 		v.said = time.Now()

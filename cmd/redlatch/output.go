@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/screen"
+	"github.com/redlatch/redlatch/internal/terminal"
 )
 
 // fields are an object of JSON, or a part of a line of the log, in their order.
@@ -143,10 +143,10 @@ func failEval(cmd *cobra.Command, say *reporter, code int) {
 }
 
 // isTerminal reports whether f is a terminal.
-func isTerminal(f *os.File) bool { return screen.IsTerminal(f) }
+func isTerminal(f *os.File) bool { return terminal.IsTerminal(f) }
 
 // paint colours a text for a terminal.
-func paint(out io.Writer, colour, text string) string { return screen.Paint(out, colour, text) }
+func paint(out io.Writer, colour, text string) string { return terminal.Paint(out, colour, text) }
 
 // quote makes a text one word for every shell that has single quotes.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/screen"
+	"github.com/redlatch/redlatch/internal/terminal"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
@@ -40,7 +40,7 @@ type waiting struct {
 	places *places
 	share  shareFlags
 	say    *reporter
-	screen *screen.Screen // nil if there is no terminal
+	screen *terminal.Screen // nil if there is no terminal
 	since  time.Time
 	cancel context.CancelFunc
 	over   chan struct{}
@@ -97,12 +97,12 @@ func (w *waiting) run(ctx context.Context) {
 
 // screen returns the terminal on stderr, for lines that are updated; nil if there
 // is none, or stderr is for programs.
-func (r *reporter) screen() *screen.Screen {
+func (r *reporter) screen() *terminal.Screen {
 	file, ok := r.w.(*os.File)
 	if !ok || r.json {
 		return nil
 	}
-	s := screen.Open(file)
+	s := terminal.Open(file)
 	if s != nil {
 		s.Faint = true
 	}

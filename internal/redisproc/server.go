@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/childproc"
 	"github.com/redlatch/redlatch/internal/resp"
 )
 
@@ -97,8 +97,8 @@ func (s *Server) launch(ctx context.Context, ready ready) error {
 	args := s.commandLine()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), s.Env...)
-	cmd.SysProcAttr = owned.Apart()
-	wait, err := owned.Start(cmd)
+	cmd.SysProcAttr = childproc.Apart()
+	wait, err := childproc.Start(cmd)
 	if err != nil {
 		return fmt.Errorf("%s cannot be started: %w", args[0], err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lend"
+	"github.com/redlatch/redlatch/internal/callerreads"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
@@ -60,10 +60,10 @@ type Cluster struct {
 	background *background
 	parkers    sync.Pool
 	callers    callers
-	lender     lend.Lender   // the only node, if callers may read its answers; else nil
-	starts     protocol.Set  // nodes that need no goroutine: answers may be handled on theirs
-	closed     chan struct{} // closed when Close is done
-	closeErr   error         // the result of Close; set before that
+	lender     callerreads.Lender // the only node, if callers may read its answers; else nil
+	starts     protocol.Set       // nodes that need no goroutine: answers may be handled on theirs
+	closed     chan struct{}      // closed when Close is done
+	closeErr   error              // the result of Close; set before that
 }
 
 // NewCluster returns a cluster of the nodes. It sends no request.
@@ -103,7 +103,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		c.members = append(c.members, m)
 	}
 	if c.starts != 0 && len(nodes) == 1 {
-		c.lender, _ = nodes[0].(lend.Lender)
+		c.lender, _ = nodes[0].(callerreads.Lender)
 	}
 	if err := c.guard.init(c); err != nil {
 		return nil, err

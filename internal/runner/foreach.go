@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/internal/steptimeout"
 )
 
 // WalkLimit is how long a client waits for the next sign of progress of a node
@@ -23,7 +23,7 @@ func WithProgressTimeout(ctx context.Context, limit time.Duration, f func(contex
 	stalled := time.AfterFunc(limit, func() { cancel(ErrNodeTimeout) })
 	defer stalled.Stop()
 	done := make(chan error, 1)
-	go func() { done <- f(progress.With(ctx, func() { stalled.Reset(limit) })) }()
+	go func() { done <- f(steptimeout.With(ctx, func() { stalled.Reset(limit) })) }()
 	select {
 	case err := <-done:
 		if err != nil && ctx.Err() != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lend"
+	"github.com/redlatch/redlatch/internal/callerreads"
 	"github.com/redlatch/redlatch/internal/protocol"
 )
 
@@ -13,7 +13,7 @@ import (
 type parker struct {
 	signal chan struct{} // has room for one
 	timer  *time.Timer
-	loan   lend.Loan // the connection that the caller reads; nil if others do
+	loan   callerreads.Loan // the connection that the caller reads; nil if others do
 }
 
 func (c *Cluster) newParker() *parker {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
@@ -115,7 +115,7 @@ func TestLeaseIsPassedOnWithoutAskingTheNodes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var opts redlatch.Options
 			if off {
-				inside.SetNoHandOver(&opts)
+				clientaccess.SetNoHandOver(&opts)
 			}
 			h := slowHosts(t, 1, 3, opts)[0]
 			l := crowd(t, h, 20, 3*time.Millisecond, redlatch.LockOptions{})

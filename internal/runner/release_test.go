@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/lend"
+	"github.com/redlatch/redlatch/internal/callerreads"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -132,7 +132,7 @@ func (l *lending) Start(req node.Request, limit time.Duration, done func(node.Re
 	l.Ordered.Start(req, limit, done)
 }
 
-func (l *lending) Lend() lend.Loan {
+func (l *lending) Lend() callerreads.Loan {
 	l.log = append(l.log, "lent")
 	return func(done <-chan struct{}, limit time.Duration) { l.log = append(l.log, "read") }
 }

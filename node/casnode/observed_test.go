@@ -319,7 +319,7 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 			Old: "		d = d.plain()\n", New: "		if !OFF { d = d.plain() }\n"}, "TestTimerThatCannotBeStartedIsNotReferredTo"},
 		{mutants.Edit{Name: "a row with timers is remembered", File: "node/casnode/node.go",
 			Old: "len(seen.Row.Timers) > 0 || len(d.timers) > 0)", New: "!OFF && (len(seen.Row.Timers) > 0 || len(d.timers) > 0))"}, histories},
-		{mutants.Edit{Name: "a remembered row counts from its read", File: "node/casnode/memory.go",
+		{mutants.Edit{Name: "a remembered row counts from its read", File: "node/casnode/cache.go",
 			Old: "	d, ok := n.decideAhead(s, req)\n",
 			New: "	if n.memory.mu.Lock(); OFF && s.by != nil { s.up = n.memory.seen.up; s.since, s.Now = s.up, s.by.base.Add(s.up) }\n	n.memory.mu.Unlock()\n	d, ok := n.decideAhead(s, req)\n"}, histories},
 		{mutants.Edit{Name: "what was written counts twice", File: sweeps,

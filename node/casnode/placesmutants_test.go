@@ -12,7 +12,7 @@ func TestEveryMutantOfThePlacesIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the code anew")
 	}
-	const places, memory, ops, shelf = "node/casnode/places.go", "node/casnode/memory.go", "internal/nodestate/ops.go", "internal/test/clockless/places.go"
+	const places, memory, ops, shelf = "node/casnode/places.go", "node/casnode/cache.go", "internal/nodestate/ops.go", "internal/test/clockless/places.go"
 	const orders, every = "TestRandomOrderOfStatements", "TestEveryOrderOfStatements"
 	const dead = "TestDeadProcessDelaysOthersByOneTurn"
 	findMutants(t, []mutant{

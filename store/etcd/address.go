@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -35,7 +35,7 @@ const defaultPort = "2379"
 // of etcd the connection is encrypted; tls_ca, tls_cert and tls_key name PEM files, and
 // tls_server_name is the name to expect. The node connects when it is first used.
 func Open(address string, opts *Options) (*Node, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	config, err := parse(address, &o)
 	if err != nil {
 		return nil, err

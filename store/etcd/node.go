@@ -28,7 +28,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -59,7 +59,7 @@ func From(client *clientv3.Client, opts *Options) (*Node, error) {
 	if client == nil {
 		return nil, &node.ConfigError{Field: "client", Value: "nil", Bound: "an open client"}
 	}
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	s := newStore(client.Endpoints(), o)
 	s.client = client
 	return newNode(s, o), nil

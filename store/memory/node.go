@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/nodestate"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -46,7 +46,7 @@ var (
 
 // New returns a node on which nothing is locked.
 func New(opts *Options) *Node {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	n := &Node{
 		name:      o.Name,
 		id:        rand.Text(),

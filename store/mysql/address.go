@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -28,7 +28,7 @@ func init() {
 // github.com/go-sql-driver/mysql, is an address too. The node connects when it is
 // first used.
 func Open(address string, opts *Options) (*Node, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if !strings.Contains(address, "://") {
 		config, err := mysql.ParseDSN(address)
 		if err != nil {

@@ -31,7 +31,7 @@ import (
 	"fmt"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/sqltable"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -74,7 +74,7 @@ func open(config *mysql.Config, opts Options) (*Node, error) {
 // it. As many requests use it at a time as it may have connections
 // (SetMaxOpenConns), which is looked at now; the others wait for their turn.
 func From(db *sql.DB, opts *Options) (*Node, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	switch {
 	case db == nil:
 		return nil, &node.ConfigError{Field: "db", Value: "nil", Bound: "an open database"}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -25,7 +25,7 @@ func init() {
 // the form of package pgx, is an address too. The node connects when it is first
 // used.
 func Open(address string, opts *Options) (*Node, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if !strings.Contains(address, "://") {
 		return open(address, o)
 	}

@@ -34,7 +34,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 )
@@ -96,7 +96,7 @@ func From(pool *pgxpool.Pool, opts *Options) (*Node, error) {
 	if pool == nil {
 		return nil, &node.ConfigError{Field: "pool", Value: "nil", Bound: "an open pool"}
 	}
-	return newNode(pool, opt.Value(opts))
+	return newNode(pool, optional.Value(opts))
 }
 
 func newNode(pool *pgxpool.Pool, opts Options) (*Node, error) {

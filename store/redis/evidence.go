@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/internal/steptimeout"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -25,7 +25,7 @@ func (n *Node) Evidence(ctx context.Context) (string, error) {
 			if err != nil {
 				return "", explain(err)
 			}
-			progress.Tell(ctx)
+			steptimeout.Tell(ctx)
 			if len(step) == 0 {
 				return "", fmt.Errorf("redlatch: unexpected empty reply to the evidence script")
 			}

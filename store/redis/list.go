@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/internal/steptimeout"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -37,7 +37,7 @@ func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)
 			if err != nil {
 				return explain(err)
 			}
-			progress.Tell(ctx)
+			steptimeout.Tell(ctx)
 			if len(step) == 0 {
 				return fmt.Errorf("redlatch: unexpected empty reply to the scan script")
 			}
@@ -100,7 +100,7 @@ func (n *Node) listNames(ctx context.Context, names []string, found func(node.Li
 		if err != nil {
 			return err
 		}
-		progress.Tell(ctx)
+		steptimeout.Tell(ctx)
 		for _, l := range all {
 			if l.Reply.Status != node.Absent || l.Waiting > 0 || l.Broken != 0 {
 				found(l)

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lend"
+	"github.com/redlatch/redlatch/internal/callerreads"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -47,8 +47,8 @@ type Call struct {
 // Node is a node.Node over a Redis server.
 type Node struct {
 	driver  Driver
-	starter Starter     // nil if the driver is none
-	lender  lend.Lender // nil if the driver is none
+	starter Starter            // nil if the driver is none
+	lender  callerreads.Lender // nil if the driver is none
 	name    string
 	warning atomic.Pointer[string]
 
@@ -73,7 +73,7 @@ type Node struct {
 func New(driver Driver, name string) *Node {
 	n := &Node{driver: driver, name: name}
 	n.starter, _ = driver.(Starter)
-	n.lender, _ = driver.(lend.Lender)
+	n.lender, _ = driver.(callerreads.Lender)
 	n.inbox.init(driver)
 	return n
 }

@@ -3,7 +3,7 @@ package redis
 import (
 	"cmp"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -24,7 +24,7 @@ func Open(address string, opts *Options, open func(*Address) (Driver, error)) (n
 	if err != nil {
 		return nil, err
 	}
-	return openAt(a, cmp.Or(opt.Value(opts).Name, a.String()), open)
+	return openAt(a, cmp.Or(optional.Value(opts).Name, a.String()), open)
 }
 
 // openAt returns the node of an address.
@@ -60,7 +60,7 @@ func OpenAll(addresses []string, open func(*Address) (Driver, error)) ([]node.No
 
 // From returns a node over a driver of a client that the program already has.
 func From(driver Driver, opts *Options) (node.Node, error) {
-	name := opt.Value(opts).Name
+	name := optional.Value(opts).Name
 	if name == "" {
 		return nil, &node.ConfigError{Field: "Name", Value: name, Bound: "what all clients call this node, such as its address"}
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lend"
+	"github.com/redlatch/redlatch/internal/callerreads"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -121,7 +121,7 @@ func init() {
 func (n *Node) Starts() bool { return n.starter != nil }
 
 // Lend makes the caller the one that reads the replies; nil if others do.
-func (n *Node) Lend() lend.Loan {
+func (n *Node) Lend() callerreads.Loan {
 	if n.lender == nil {
 		return nil
 	}

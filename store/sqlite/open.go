@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 	_ "modernc.org/sqlite" // the driver
@@ -49,7 +49,7 @@ func Open(address string, opts *Options) (*Node, error) {
 	}
 	n, err := open(path, systemTime())
 	if err == nil {
-		n.store.name = opt.Value(opts).Name
+		n.store.name = optional.Value(opts).Name
 	}
 	return n, err
 }

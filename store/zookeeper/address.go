@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -33,7 +33,7 @@ const form = "zookeeper://[USER:PASSWORD@]HOST[:PORT][+HOST[:PORT]…][/ROOT], o
 // the name in the servers' certificates. What opts has comes first; opts may be nil. The
 // node connects when it is first used.
 func Open(address string, opts *Options) (*Node, error) {
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	fail := func(bound string) (*Node, error) {
 		return nil, &node.ConfigError{Field: "address", Value: "(hidden)", Bound: bound}
 	}

@@ -70,7 +70,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 )
@@ -122,7 +122,7 @@ func From(conn *zk.Conn, opts *Options) (*Node, error) {
 	if conn == nil {
 		return nil, &node.ConfigError{Field: "conn", Value: "nil", Bound: "a connection"}
 	}
-	o := opt.Value(opts)
+	o := optional.Value(opts)
 	if o.Name == "" {
 		return nil, &node.ConfigError{Field: "Name", Value: "", Bound: "the same for all clients, such as zookeeper://locks"}
 	}

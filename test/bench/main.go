@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/screen"
+	"github.com/redlatch/redlatch/internal/terminal"
 	"github.com/redlatch/redlatch/test/bench/measure"
 	"github.com/redlatch/redlatch/test/bench/report"
 )
@@ -84,7 +84,7 @@ func choose(args []string, only string) (plan []planned, err error) {
 // bench sees it.
 func (p planned) bench(ctx context.Context, whole bool) (err error) {
 	began := time.Now()
-	bar := screen.NewProgress(os.Stderr, float64(len(measure.Batches(p.cells))))
+	bar := terminal.NewProgress(os.Stderr, float64(len(measure.Batches(p.cells))))
 	machine := report.ThisMachine(p.Programs, p.Modules)
 	results := measure.Run(ctx, p.cells, func(what string) { bar.Show(1, what) })
 	bar.End()

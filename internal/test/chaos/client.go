@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
@@ -150,8 +150,8 @@ func (c *client) run() error {
 		Label: fmt.Sprintf("torture-%d.%d", c.Client, c.Life), Cluster: redlatch.Cluster{MaxTTL: c.Bounds.MaxTTL, Membership: c.Membership},
 		NodeTimeout: c.Bounds.NodeTimeout, Guard: redlatch.GuardOn,
 	}
-	inside.SetClock(&opts, c.clock)
-	inside.SetWindow(&opts, c.Bounds.Window)
+	clientaccess.SetClock(&opts, c.clock)
+	clientaccess.SetWindow(&opts, c.Bounds.Window)
 	if c.NoGuard {
 		opts.Guard = redlatch.GuardOff
 	}

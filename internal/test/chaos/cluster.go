@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/clockshim"
 	"github.com/redlatch/redlatch/internal/test/fresh"
@@ -216,7 +216,7 @@ func membership(generation int) string { return fmt.Sprint("torture.", generatio
 // as it has them.
 func (c *cluster) open(b bounds, list []*node) (*redlatch.Client, []redlatch.Node, error) {
 	opts := redlatch.Options{Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Membership: membership(c.generation), MaxTTL: b.MaxTTL}}
-	inside.SetWindow(&opts, b.Window)
+	clientaccess.SetWindow(&opts, b.Window)
 	if list[0].kind == Sentinel {
 		opts.Replicas = replicasOfEach
 	}

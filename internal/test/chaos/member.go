@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/childproc"
 )
 
 // member is a client of the run: a process, which is replaced by another when
@@ -38,7 +38,7 @@ func (m *member) start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.config.Life++
-	cmd := &exec.Cmd{Path: m.path, Args: m.args, Stderr: m.errors, SysProcAttr: owned.Apart()}
+	cmd := &exec.Cmd{Path: m.path, Args: m.args, Stderr: m.errors, SysProcAttr: childproc.Apart()}
 	// The race detector makes a process that succeeds sleep for a second.
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	stdin, err := cmd.StdinPipe()
@@ -52,7 +52,7 @@ func (m *member) start() error {
 		return err
 	}
 	cmd.Stdout = theirs
-	wait, err := owned.Start(cmd)
+	wait, err := childproc.Start(cmd)
 	theirs.Close()
 	if err != nil {
 		ours.Close()

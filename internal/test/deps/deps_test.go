@@ -58,21 +58,21 @@ func TestADriverBringsOneClientAlone(t *testing.T) {
 }
 
 // layers is this module from top to bottom. A package imports the packages that
-// are named after it, what those import, internal/opt, and nothing else of this
+// are named after it, what those import, internal/optional, and nothing else of this
 // module.
 var layers = []struct{ path, imports string }{
 	{"ui", "admin . node"},
-	{"admin", ". internal/inside internal/progress internal/runner internal/protocol observe internal/errs node"},
-	{".", "store/redis/direct internal/inside internal/runner internal/protocol observe internal/errs node"},
-	{"internal/inside", "internal/runner internal/protocol observe node"},
-	{"internal/runner", "internal/lend internal/progress internal/protocol observe node"},
-	{"observe", "internal/errs node"},
-	{"internal/errs", ""},
+	{"admin", ". internal/clientaccess internal/steptimeout internal/runner internal/protocol observe internal/lockerrors node"},
+	{".", "store/redis/direct internal/clientaccess internal/runner internal/protocol observe internal/lockerrors node"},
+	{"internal/clientaccess", "internal/runner internal/protocol observe node"},
+	{"internal/runner", "internal/callerreads internal/steptimeout internal/protocol observe node"},
+	{"observe", "internal/lockerrors node"},
+	{"internal/lockerrors", ""},
 	{"internal/protocol", "node"},
 	{"internal/nodestate", "node"},
 	{"store/memory", "internal/nodestate node"},
-	{"store/redis", "store/redis/internal/conns internal/lend internal/resp internal/progress node"},
-	{"store/redis/direct", "store/redis store/redis/internal/conns internal/lend internal/resp node"},
+	{"store/redis", "store/redis/internal/conns internal/callerreads internal/resp internal/steptimeout node"},
+	{"store/redis/direct", "store/redis store/redis/internal/conns internal/callerreads internal/resp node"},
 	{"store/redis/goredis", "store/redis store/redis/internal/conns node"},
 	{"store/redis/rueidis", "store/redis store/redis/internal/conns node"},
 	{"store/redis/internal/conns", "internal/resp node"},
@@ -85,8 +85,8 @@ var layers = []struct{ path, imports string }{
 	{"internal/sqltable", "node"},
 	{"node/casnode", "internal/nodestate node"},
 	{"fence", "node store/redis"},
-	{"internal/lend", ""},
-	{"internal/progress", ""},
+	{"internal/callerreads", ""},
+	{"internal/steptimeout", ""},
 	{"node/nodetest", "internal/test/stall node"},
 	{"node", ""},
 }
@@ -100,7 +100,7 @@ func TestLayersImportDownwards(t *testing.T) {
 			if below = strings.TrimPrefix(below, "/"); below == "" {
 				below = "."
 			}
-			if ours && below != "internal/opt" && !slices.Contains(allowed, below) {
+			if ours && below != "internal/optional" && !slices.Contains(allowed, below) {
 				t.Errorf("%s imports %s, which is not below it", layer.path, below)
 			}
 		}
@@ -123,7 +123,7 @@ func TestWhatShipsImportsNoTestMachinery(t *testing.T) {
 // TestSuperviseKnowsNoLocks: to supervise, a lease is an interface.
 func TestSuperviseKnowsNoLocks(t *testing.T) {
 	for p := range imports(t, "./cmd/redlatch/internal/supervise") {
-		if !strings.HasPrefix(p, "github.com/redlatch/redlatch/cmd/") && p != "github.com/redlatch/redlatch/internal/owned" {
+		if !strings.HasPrefix(p, "github.com/redlatch/redlatch/cmd/") && p != "github.com/redlatch/redlatch/internal/childproc" {
 			t.Errorf("supervise brings %s", p)
 		}
 	}

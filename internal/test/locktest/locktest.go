@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
@@ -46,7 +46,7 @@ type Link struct {
 
 // WithClock returns options of a client that uses the clock.
 func WithClock(opts redlatch.Options, clock runner.Clock) redlatch.Options {
-	inside.SetClock(&opts, clock)
+	clientaccess.SetClock(&opts, clock)
 	return opts
 }
 

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/childproc"
 	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
@@ -117,9 +117,9 @@ func (s *Database) launch() error {
 	defer log.Close()
 	run := s.run()
 	cmd := exec.Command(run[0], run[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = s.dir, log, log, owned.Apart()
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = s.dir, log, log, childproc.Apart()
 	cmd.SysProcAttr.Credential, cmd.Env = s.cred, append(os.Environ(), s.Env...)
-	wait, err := owned.Start(cmd)
+	wait, err := childproc.Start(cmd)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -111,8 +111,8 @@ func newClient(w *World, i int) *client {
 		TTL: p.TTL, Cluster: redlatch.Cluster{MaxTTL: p.MaxTTL}, FenceRetention: 3*p.Window + p.Window/8,
 		NodeTimeout: nodeTimeout, Label: "sim",
 	}
-	inside.SetClock(&opts, clock)
-	inside.SetWindow(&opts, p.Window)
+	clientaccess.SetClock(&opts, clock)
+	clientaccess.SetWindow(&opts, p.Window)
 	if p.Guard {
 		opts.Guard = redlatch.GuardOn
 	} else if p.Observed > 0 {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lend"
+	"github.com/redlatch/redlatch/internal/callerreads"
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
@@ -46,9 +46,9 @@ const (
 	slowCalm  = 16
 )
 
-// Lend makes the caller the one that reads the replies; see lend.Lender. Where nobody
+// Lend makes the caller the one that reads the replies; see callerreads.Lender. Where nobody
 // calls it, the goroutine of the connection reads at a lower cost.
-func (d *driver) Lend() lend.Loan {
+func (d *driver) Lend() callerreads.Loan {
 	if !d.lends.Load() {
 		d.lends.Store(!d.address.NoCallerReads)
 	}
@@ -67,7 +67,7 @@ func (d *driver) Lend() lend.Loan {
 
 var errUnasked = errors.New("redlatch: the server hung up, or sent something that nobody asked for")
 
-// read reads on the goroutine of a caller; see lend.Loan. Such replies are lines:
+// read reads on the goroutine of a caller; see callerreads.Loan. Such replies are lines:
 // anything else is left to the connection's goroutine, since it may come in parts.
 func (c *conn) read(done <-chan struct{}, limit time.Duration) {
 	calm := calmAfter

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lend"
+	"github.com/redlatch/redlatch/internal/callerreads"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/node"
 )
 
 // lent has a caller read the connection of a driver, after some lone requests.
-func lent(t testing.TB, d *driver) (loan lend.Loan) {
+func lent(t testing.TB, d *driver) (loan callerreads.Loan) {
 	t.Helper()
 	poll.Until(t, "a caller may read", func() bool {
 		for range 2 * slowCalm {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -89,7 +89,7 @@ func TestCallersThatLeaveAfterMillisecondsLeaveNothing(t *testing.T) {
 		t.Parallel()
 		servers := servertest.Redis(t, 5)
 		var opts redlatch.Options
-		inside.SetNoHandOver(&opts)
+		clientaccess.SetNoHandOver(&opts)
 		c := newClient(t, nodes(servertest.Addresses(servers)...), opts)
 		for range 3 {
 			var crowd sync.WaitGroup

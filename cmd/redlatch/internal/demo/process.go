@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/childproc"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
@@ -107,10 +107,10 @@ type report struct {
 // start starts a process, with the arguments of a node or a client. It reports
 // to the channel, which must have room.
 func start(name string, to chan<- report, args ...string) (*process, error) {
-	p := &process{name: name, cmd: exec.Command(owned.Self(), append([]string{verb}, args...)...)}
+	p := &process{name: name, cmd: exec.Command(childproc.Self(), append([]string{verb}, args...)...)}
 	p.cmd.Args[0] = os.Args[0]
 	var complaint strings.Builder
-	p.cmd.Stderr, p.cmd.SysProcAttr = &complaint, owned.Apart()
+	p.cmd.Stderr, p.cmd.SysProcAttr = &complaint, childproc.Apart()
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func start(name string, to chan<- report, args ...string) (*process, error) {
 		return nil, err
 	}
 	p.in, p.cmd.Stdout = in, write
-	wait, err := owned.Start(p.cmd)
+	wait, err := childproc.Start(p.cmd)
 	write.Close()
 	if err != nil {
 		read.Close()

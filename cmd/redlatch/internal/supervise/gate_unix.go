@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/childproc"
 )
 
 // gateVerb is the first argument of a process that is to become CMD.
@@ -46,7 +46,7 @@ func behindGate(cmd *exec.Cmd) (*exec.Cmd, *gate, error) {
 	unix.CloseOnExec(ends[0])
 	g := &gate{ours: os.NewFile(uintptr(ends[0]), "gate"), theirs: ends[1]}
 	held := *cmd
-	held.Path = owned.Self()
+	held.Path = childproc.Self()
 	// Not in ExtraFiles, whose numbers are fixed: CMD must inherit the
 	// descriptors that we inherited, under the same numbers.
 	held.Args = append([]string{"redlatch", gateVerb, strconv.Itoa(g.theirs), cmd.Path}, cmd.Args...)

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/childproc"
 )
 
 // The messages to the guardian: a letter and a number.
@@ -80,7 +80,7 @@ func startGuardian(p Plan) (*guardian, error) {
 	// It keeps nothing of the user's: neither the environment, with its secrets,
 	// nor stdin, stdout, stderr or the folder.
 	g.cmd = &exec.Cmd{
-		Path:  owned.Self(),
+		Path:  childproc.Self(),
 		Args:  []string{"redlatch", GuardianVerb, string(p.mode), strconv.FormatInt(int64(p.grace), 10)},
 		Env:   []string{"GOMAXPROCS=1"},
 		Dir:   "/",
