@@ -119,31 +119,20 @@ func (l *Lease) beside(taken []*Lease) (faults []Fault) {
 }
 
 // order finds leases that were granted before and whose token is not lower. Readers
-// have no order among themselves. Together with beside this is linearizability: tokens
-// order all grants but those of readers among readers, and the history has that order
-// if each pair of leases has it.
+// have no order among themselves, and different slots that are asked for at once have
+// none either: a majority may grant the later token while an earlier request for a slot
+// that is still held is on its way to it. Without slots this is linearizability,
+// together with beside: the history has the order of the tokens if each pair has it.
 func (l *Lease) order(before []*Lease, exclude bool) (faults []Fault) {
 	if l.Token == 0 {
 		return nil
-	}
-	// It was granted after it was asked for, and after those had ended, or were
-	// downgraded, that exclude it.
-	granted, asked := l.Asked, l.Asked
-	for _, a := range before {
-		end := min(max(a.Taken(), a.Got), l.Got)
-		if a.Down > 0 && l.Mode == node.Shared {
-			end = min(a.Down, l.Got)
-		}
-		if exclude && end > granted && Conflict(a.Share, l.Share) {
-			granted, asked = end, min(asked, a.Asked)
-		}
 	}
 	for _, a := range before {
 		if a.Token < l.Token || a.Mode == node.Shared && l.Mode == node.Shared {
 			continue
 		}
-		if a.Got < granted || a.Token == l.Token || exclude && Conflict(a.Share, l.Share) {
-			faults = append(faults, Fault{TokenOrder, min(asked, a.Asked), l.Got, fmt.Sprintf("%s was granted after %s, and its token is not above it", l, a)})
+		if a.Got < l.Asked || a.Token == l.Token || exclude && Conflict(a.Share, l.Share) {
+			faults = append(faults, Fault{TokenOrder, min(l.Asked, a.Asked), l.Got, fmt.Sprintf("%s was granted after %s, and its token is not above it", l, a)})
 		}
 	}
 	return faults
