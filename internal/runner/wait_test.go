@@ -52,6 +52,9 @@ func TestHandOverCostsTheSameInAnyCrowd(t *testing.T) {
 	cost := func(t *testing.T, crowd int) (perHandOver float64) {
 		synctest.Test(t, func(t *testing.T) {
 			hosts := locktest.NewHosts(t, crowd+1, 5, redlatch.Options{})
+			for _, h := range hosts { // if messages took no time, the scheduler would decide which comes first
+				slowly(h.Links, 100*time.Microsecond)
+			}
 			first := locktest.MustLock(t, hosts[crowd].Client, "job", redlatch.LockOptions{})
 			var before int
 			queueUp(t, hosts[:crowd], time.Millisecond, func() {
