@@ -27,19 +27,22 @@ import (
 type Said struct {
 	Answered  bool
 	Completed bool          // it has the record
-	Used      bool          // it has some record of the name
+	Count     int           // how many records of the name it has
 	Whole     bool          // its memory of the name is whole
 	Lasted    time.Duration // how long it has lost nothing at least
 	Retention time.Duration // how long records of the name are kept, as far as it knows
 	Age       time.Duration // how long ago it was marked; 0 if that is not known
 	New       bool          // it had no data then
+	// Its clock, when its memory of the name began, and since when that is complete.
+	Now, Begun, Since time.Time
 }
 
 // SaidBy returns what a node said in reply to an OpCheck.
 func SaidBy(r node.Reply) Said {
-	s := Said{Answered: true, Completed: r.Status == node.Granted, Whole: true}
+	s := Said{Answered: true, Completed: r.Status == node.Granted, Whole: true, Now: r.Now, Since: r.Now}
 	if m := r.Memory; m != nil {
-		s.Used, s.Whole, s.New, s.Retention = m.Count > 0, m.Whole, m.New, m.Retention
+		s.Count, s.Whole, s.New, s.Retention = m.Count, m.Whole, m.New, m.Retention
+		s.Begun, s.Since = m.Begun, m.Since
 		s.Lasted = r.Now.Sub(m.Begun)
 		if !m.Marked.IsZero() {
 			s.Age = r.Now.Sub(m.Marked)
@@ -97,7 +100,7 @@ func Find(nodes []Said, final bool) (f Found) {
 		}
 		answered++
 		oldest = max(oldest, s.Age)
-		used = used || s.Used
+		used = used || s.Count > 0
 		if s.kept(longest) {
 			own++
 		}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,36 +12,35 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file searches what can happen to the records of a job. Callers of Once
-// come one after the other: the lock keeps them apart, and is explored by itself.
-// Their requests are executed at once, late or never; a caller may crash at any
-// point; nodes lose their data, or restart without the last write. The rule is
-// protocol.Find, and the nodes are nodestate.Server values.
+// This file searches what can happen to the records of a job. Callers of Once are
+// protocol.Job values, which come one after the other: the lock keeps them apart, and
+// is explored by itself. They have it when they ask first, unless the instance says
+// otherwise. What they send is executed at once, late or never, but a question that
+// is not waited for any more never; a caller may crash at any point; nodes lose their
+// data, or restart without the last write. They are nodestate.Server values.
 
 // Jobs is what is searched.
 type Jobs struct {
 	Servers int
-	Callers string // the occurrence of each caller, one letter each
+	// Callers is the occurrence of each caller, one letter each. One with a capital
+	// letter keeps records for three seconds, the others for an hour.
+	Callers string
 	Losses  int    // how often a node loses its data
 	OldData int    // how often a node restarts without its last write
+	Used    bool   // every node has heard of the name, and of the hour
+	Tries   bool   // callers look first, without the lock
+	Start   string // the first steps, as a story has them
 	States  int
 
 	// Rules that are switched off.
-	AnyQuorum  bool // any quorum without the record says that it is not completed
-	SameServer bool // a node that restarted with old data does not show it
+	AnyQuorum    bool // any quorum without the record says that it is not completed
+	SameServer   bool // a node that restarted with old data does not show it
+	OwnRetention bool // a node does not say how long records are kept
 }
 
-// The phases of a caller.
-const (
-	checking = iota
-	reading
-	completing
-)
-
 type parcel struct {
-	server int
 	caller int
-	req    node.Request
+	ask    protocol.Ask
 }
 
 type jobState struct {
@@ -50,27 +50,23 @@ type jobState struct {
 	losses   int
 	olds     int
 	caller   int
-	phase    int
-	replies  []*node.Reply
-	read     protocol.Set
-	found    protocol.Found
-	union    []string
-	acks     protocol.Set
+	job      protocol.Job
 	flight   []parcel
 	complete string // the occurrences whose completion was confirmed to a caller
 	bad      Violation
 	text     string // the step that led here
 }
 
-// now is a time at which nodes that lost data at different times differ in age.
+// now is a time at which nodes that lost data at different times differ in age, and
+// so do the memories that began with different callers.
 func (s *jobState) now() time.Time {
-	return time.UnixMicro(1_800_000_000_000_000).Add(time.Duration(10*(s.losses+s.olds)) * time.Second)
+	return time.UnixMicro(1_800_000_000_000_000).Add(time.Duration(10*(s.losses+s.olds+s.caller)) * time.Second)
 }
 
 func (s *jobState) clone() *jobState {
 	c := *s
-	c.servers, c.before, c.lost = slices.Clone(s.servers), slices.Clone(s.before), slices.Clone(s.lost)
-	c.replies, c.union, c.flight = slices.Clone(s.replies), slices.Clone(s.union), slices.Clone(s.flight)
+	c.servers, c.before, c.lost, c.flight = slices.Clone(s.servers), slices.Clone(s.before), slices.Clone(s.lost), slices.Clone(s.flight)
+	c.job.Said, c.job.Union = slices.Clone(s.job.Said), maps.Clone(s.job.Union)
 	return &c
 }
 
@@ -78,7 +74,6 @@ var jobGuard = &node.Guard{Membership: oldMembership, MaxTTL: time.Second, Windo
 
 // do executes a request on a node.
 func (s *jobState) do(i int, req node.Request) node.Reply {
-	req.Name, req.Retention, req.Guard = lock, time.Hour, jobGuard
 	was := s.servers[i]
 	is := was.Clone()
 	s.servers[i] = &is
@@ -90,13 +85,90 @@ func (s *jobState) do(i int, req node.Request) node.Reply {
 }
 
 func (in *Jobs) first() *jobState {
-	s := &jobState{before: make([]*nodestate.Server, in.Servers), lost: make([]int, in.Servers), replies: make([]*node.Reply, in.Servers)}
+	s := &jobState{before: make([]*nodestate.Server, in.Servers), lost: make([]int, in.Servers)}
 	for i := range in.Servers {
 		srv := &nodestate.Server{ID: fmt.Sprint(i)}
 		srv.Apply(s.now(), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: jobGuard})
+		if in.Used {
+			srv.Apply(s.now(), node.Request{Op: node.OpCheck, Name: lock, Occurrence: "z", Retention: time.Hour, Guard: jobGuard})
+		}
 		s.servers = append(s.servers, srv)
 	}
+	in.begin(s)
 	return s
+}
+
+// begin has the next caller begin. What the one before has sent stays in flight.
+func (in *Jobs) begin(s *jobState) {
+	if s.caller == len(in.Callers) {
+		s.job = protocol.Job{}
+		return
+	}
+	occurrence, retention := in.Callers[s.caller:s.caller+1], time.Hour
+	if lower := strings.ToLower(occurrence); lower != occurrence {
+		occurrence, retention = lower, 3*time.Second
+	}
+	s.job = protocol.Job{Nodes: in.Servers, Request: node.Request{Name: lock, Occurrence: occurrence, Retention: retention, Guard: jobGuard}}
+	if in.Tries {
+		in.handle(s, protocol.JobEvent{Kind: protocol.Try})
+	} else {
+		in.handle(s, protocol.JobEvent{Kind: protocol.Locked})
+	}
+}
+
+// handle has the caller handle an event, and does what follows from it.
+func (in *Jobs) handle(s *jobState, e protocol.JobEvent) {
+	for _, ask := range s.job.Handle(e) {
+		s.flight = append(s.flight, parcel{s.caller, ask})
+	}
+	s.flight = slices.DeleteFunc(s.flight, func(p parcel) bool {
+		return (p.ask.Request.Op == node.OpCheck || p.ask.Request.Op == node.OpRecords) && !s.awaited(p)
+	})
+	occurrence := s.job.Request.Occurrence
+	switch s.job.State {
+	case protocol.NeedsLock, protocol.MayCopy:
+		in.handle(s, protocol.JobEvent{Kind: protocol.Locked})
+	case protocol.Runs:
+		s.text += fmt.Sprintf("caller %d runs %s\n", s.caller, occurrence)
+		in.judge(s)
+		in.handle(s, protocol.JobEvent{Kind: protocol.Ran})
+	case protocol.Completed:
+		s.text += fmt.Sprintf("caller %d is confirmed that %s is completed\n", s.caller, occurrence)
+		if !strings.Contains(s.complete, occurrence) {
+			s.complete += occurrence
+		}
+		in.leave(s)
+	case protocol.Unknown, protocol.TooFew:
+		s.text += "it is unknown whether it is completed\n"
+		in.leave(s)
+	}
+}
+
+// awaited reports whether the caller waits for the answer.
+func (s *jobState) awaited(p parcel) bool { return p.caller == s.caller && p.ask.Round == s.job.Round }
+
+func (in *Jobs) leave(s *jobState) {
+	s.caller++
+	in.begin(s)
+}
+
+// judge judges a run.
+func (in *Jobs) judge(s *jobState) {
+	occurrence, kept := s.job.Request.Occurrence, 0
+	if !strings.Contains(s.complete, occurrence) {
+		return
+	}
+	for i, srv := range s.servers {
+		if has := srv.Stored(lock); s.lost[i] == 0 || has != nil && !has.Records.Completed[occurrence].IsZero() {
+			kept++
+		}
+	}
+	switch {
+	case s.job.Found.Memory == protocol.Remembered:
+		s.bad = "it ran again, by the word of nodes that forgot it"
+	case kept >= in.Servers-protocol.Quorum(in.Servers)+1:
+		s.bad = "it ran again, though enough nodes have kept their records"
+	}
 }
 
 // key is the same for states that go on alike.
@@ -113,16 +185,16 @@ func (s *jobState) key() []byte {
 			}
 			b = append(x.Marker.AppendTo(b), x.ID...)
 		}
-		if r := s.replies[i]; r != nil {
-			b = fmt.Append(b, r.Status, r.Memory.Count, r.Memory.Begun.UnixMicro(), r.Memory.Retention, r.Memory.Whole)
-		}
 		b = append(b, '|', byte(s.lost[i]))
 	}
-	b = fmt.Append(b, s.losses, s.olds, s.caller, s.phase, s.read, s.found, s.union, s.acks, s.complete)
+	b = fmt.Append(b, s.losses, s.olds, s.caller, s.job.State, s.job.Mode, int64(s.job.Request.Retention), s.job.Answers, s.job.Read, s.job.Found, s.job.Union, s.complete)
+	for _, x := range s.job.Said {
+		b = fmt.Append(b, x.Completed, x.Count, x.Whole, int64(x.Lasted), int64(x.Retention), int64(x.Age), x.New, x.Begun.UnixMicro(), x.Since.UnixMicro(), '|')
+	}
 	var flight []string
 	for _, p := range s.flight {
-		f := fmt.Sprint(p.server, p.caller == s.caller, p.req.Op, p.req.Occurrence)
-		if a := p.req.Adopt; a != nil {
+		f := fmt.Sprint(p.ask.Node, s.awaited(p), p.ask.Request.Op, p.ask.Request.Occurrence, int64(p.ask.Request.Retention))
+		if a := p.ask.Request.Adopt; a != nil {
 			f += fmt.Sprint(a.Begun.UnixMicro(), a.Records)
 		}
 		flight = append(flight, f)
@@ -162,149 +234,48 @@ func (in *Jobs) next(s *jobState, f func(*jobState)) {
 		}
 	}
 	for k, p := range s.flight {
-		step(fmt.Sprintf("node %d executes: %v %s of caller %d", p.server, p.req.Op, p.req.Occurrence, p.caller), func(c *jobState) {
+		i, req := p.ask.Node, p.ask.Request
+		step(fmt.Sprintf("node %d executes: %v %s of caller %d", i, req.Op, req.Occurrence, p.caller), func(c *jobState) {
 			c.flight = slices.Delete(c.flight, k, k+1)
-			r := c.do(p.server, p.req)
-			if p.caller != s.caller || p.req.Op != node.OpComplete || r.Status != node.Granted {
+			r := c.do(i, req)
+			if !s.awaited(p) {
 				return
 			}
-			c.acks |= protocol.Of(p.server)
-			if c.phase == completing && c.acks.Count() >= protocol.Quorum(in.Servers) {
-				c.text += fmt.Sprintf("caller %d is confirmed that %s is completed\n", p.caller, p.req.Occurrence)
-				if !strings.Contains(c.complete, p.req.Occurrence) {
-					c.complete += p.req.Occurrence
-				}
-				c.leave()
+			m := *r.Memory
+			m.Whole = m.Whole || in.AnyQuorum
+			if in.OwnRetention {
+				m.Retention = req.Retention
 			}
+			r.Memory = &m
+			in.handle(c, protocol.JobEvent{Kind: protocol.Answered, Ask: p.ask, Reply: &r})
 		})
 	}
-	if s.caller == len(in.Callers) {
-		return
-	}
-	answered := 0
-	for _, r := range s.replies {
-		if r != nil {
-			answered++
-		}
-	}
-	if s.phase != checking || answered > 0 {
-		step(fmt.Sprintf("caller %d crashes", s.caller), (*jobState).leave)
-	}
-	occurrence := in.Callers[s.caller : s.caller+1]
-	for i := range s.servers {
-		switch {
-		case s.phase == checking && s.replies[i] == nil:
-			step(fmt.Sprintf("node %d answers caller %d about %s", i, s.caller, occurrence), func(c *jobState) {
-				r := c.do(i, node.Request{Op: node.OpCheck, Occurrence: occurrence})
-				c.replies[i] = &r
-			})
-		case s.phase == reading && s.found.Sources.Has(i) && !s.read.Has(i):
-			step(fmt.Sprintf("caller %d reads the records of node %d", s.caller, i), func(c *jobState) { in.read(c, i, occurrence) })
-		}
-	}
-	if s.phase == checking && answered >= protocol.Quorum(in.Servers) {
-		step(fmt.Sprintf("caller %d decides", s.caller), func(c *jobState) { in.decide(c, occurrence) })
-	}
-}
-
-// read has a caller read the records of a node.
-func (in *Jobs) read(s *jobState, i int, occurrence string) {
-	r := s.do(i, node.Request{Op: node.OpRecords})
-	if !r.Memory.Begun.Equal(s.replies[i].Memory.Begun) {
-		s.leave() // it gives nobody records, and no more than that
-		return
-	}
-	s.read |= protocol.Of(i)
-	for _, x := range r.Memory.Records {
-		if !slices.Contains(s.union, x.Occurrence) {
-			s.union = append(s.union, x.Occurrence)
-		}
-	}
-	slices.Sort(s.union)
-	if s.read == s.found.Sources {
-		in.run(s, occurrence)
-	}
-}
-
-// leave ends the caller: it crashed, or is done. Its requests stay in flight.
-func (s *jobState) leave() {
-	s.caller, s.phase, s.read, s.found, s.union, s.acks = s.caller+1, checking, 0, protocol.Found{}, nil, 0
-	s.replies = make([]*node.Reply, len(s.servers))
-}
-
-// decide is what a caller does with the answers.
-func (in *Jobs) decide(s *jobState, occurrence string) {
-	said := make([]protocol.Said, in.Servers)
-	for i, r := range s.replies {
-		if r != nil {
-			said[i] = protocol.SaidBy(*r)
-		}
-	}
-	s.found = protocol.Find(said, true)
-	if in.AnyQuorum {
-		s.found.Memory, s.found.Sources = protocol.Remembered, 0
-	}
-	switch {
-	case s.found.Completed > 0:
-		s.text += "it is completed, and is recorded on the others\n"
-		in.record(s, occurrence)
-	case s.found.Memory == protocol.Unsure:
-		s.text += "it is unknown whether it is completed\n"
-		s.leave()
-	default:
-		s.phase = reading
-		if s.found.Sources == 0 {
-			in.run(s, occurrence)
-		}
-	}
-}
-
-// run gives nodes the records that they lack, runs the occurrence, and records
-// it.
-func (in *Jobs) run(s *jobState, occurrence string) {
-	var records []node.Record
-	for _, o := range s.union {
-		records = append(records, node.Record{Occurrence: o, Left: time.Hour})
-	}
-	for i, r := range s.replies {
-		if r != nil && !r.Memory.Whole && !in.AnyQuorum {
-			s.flight = append(s.flight, parcel{i, s.caller, node.Request{Op: node.OpAdopt,
-				Adopt: &node.Adoption{Begun: r.Memory.Begun, Records: records, Whole: true, Since: r.Memory.Since}}})
-		}
-	}
-	s.text += fmt.Sprintf("caller %d runs %s\n", s.caller, occurrence)
-	if strings.Contains(s.complete, occurrence) {
-		kept := 0
-		for i, srv := range s.servers {
-			if has := srv.Stored(lock); s.lost[i] == 0 || has != nil && !has.Records.Completed[occurrence].IsZero() {
-				kept++
-			}
-		}
-		switch {
-		case s.found.Memory == protocol.Remembered:
-			s.bad = "it ran again, by the word of nodes that forgot it"
-		case kept >= in.Servers-protocol.Quorum(in.Servers)+1:
-			s.bad = "it ran again, though enough nodes have kept their records"
-		}
-	}
-	in.record(s, occurrence)
-}
-
-func (in *Jobs) record(s *jobState, occurrence string) {
-	s.phase = completing
-	for i := range s.servers {
-		s.flight = append(s.flight, parcel{i, s.caller, node.Request{Op: node.OpComplete, Occurrence: occurrence}})
+	if s.job.Awaited != 0 && (s.job.State != protocol.Checking || s.job.Answers != 0) {
+		step(fmt.Sprintf("caller %d crashes", s.caller), in.leave)
+		step(fmt.Sprintf("caller %d waits no longer", s.caller), func(c *jobState) { in.handle(c, protocol.JobEvent{Kind: protocol.Over}) })
 	}
 }
 
 // SearchJobs searches for an occurrence that runs again.
 func SearchJobs(in Jobs) Result {
-	p := newPrinter()
+	p, first := newPrinter(), in.first()
+	for start := in.Start; start != ""; {
+		from, before := first, start
+		in.next(from, func(c *jobState) {
+			if rest, ok := strings.CutPrefix(before, c.text); ok {
+				first, start = c, rest
+			}
+		})
+		if first == from {
+			panic("explore: not possible: " + start)
+		}
+	}
 	r, way := space[*jobState]{
-		first: in.first(), next: in.next, print: func(s *jobState) Print { return p.hash(s.key()) },
+		first: first, next: in.next, print: func(s *jobState) Print { return p.hash(s.key()) },
 		found: func(s *jobState) bool { return s.bad != Fine }, states: in.States,
 	}.search()
-	for _, s := range way {
+	r.Story = in.Start
+	for _, s := range way[min(1, len(way)):] {
 		r.Story, r.Bad = r.Story+s.text, s.bad
 	}
 	return r
