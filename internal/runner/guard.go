@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -76,7 +75,7 @@ func (g *guard) init(c *Cluster) error {
 		return &node.ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 where the guard is off: it is the guard that counts them (Guard: GuardOn, --guard on)"}
 	}
 
-	text := named(given.Membership, len(c.members))
+	text := protocol.Named(given.Membership, len(c.members))
 	if given.Membership == "" {
 		var names []string
 		for _, m := range c.members {
@@ -93,24 +92,6 @@ func (g *guard) init(c *Cluster) error {
 		Off:        !g.on,
 	})
 	return nil
-}
-
-// named returns the text of a membership that has a name. The number of nodes is
-// in it, so that clients with the same name and another number are refused: a
-// quorum of theirs may have no node in common with one of ours.
-func named(name string, nodes int) string {
-	return fmt.Sprintf("%s (nodes: %d)", name, nodes)
-}
-
-// ParseNamed returns the name and the number of nodes of a membership's text; ok
-// is false for one that has no name.
-func ParseNamed(text string) (name string, nodes int, ok bool) {
-	i := strings.LastIndex(text, " (nodes: ")
-	if i < 0 {
-		return "", 0, false
-	}
-	nodes, err := strconv.Atoi(strings.TrimSuffix(text[i+len(" (nodes: "):], ")"))
-	return text[:i], nodes, err == nil && named(text[:i], nodes) == text
 }
 
 // parameters returns the cluster parameters, as far as they are known.
@@ -193,24 +174,14 @@ func (c *Cluster) Learn(ctx context.Context, err error) bool {
 	return g.parameters().MaxTTL != before
 }
 
-// Follow takes the parameters of a former membership.
-func (c *Cluster) Follow(states []NodeState) {
-	next := *c.guard.parameters()
-	next.Quarantine = protocol.Quarantine(next.MaxTTL, next.Window, next.ReplicaLag)
-	for _, s := range states {
-		if s.Marked != nil {
-			next = protocol.Following(next, *s.Marked, c.guard.fixed)
-		}
-	}
-	c.guard.current.Store(&next)
+// NewChange returns a change to the client's membership. former and own are the names
+// of servers.
+func (c *Cluster) NewChange(former, own []string) (protocol.Change, protocol.ChangeStep) {
+	return protocol.NewChange(*c.guard.parameters(), c.guard.fixed, former, own)
 }
 
-// SetGeneration sets the generation of the membership, before a change.
-func (c *Cluster) SetGeneration(generation uint64) {
-	next := *c.guard.parameters()
-	next.Generation = generation
-	c.guard.current.Store(&next)
-}
+// SetParameters sets the cluster parameters, for a change.
+func (c *Cluster) SetParameters(g node.Guard) { c.guard.current.Store(&g) }
 
 // Mismatch returns how the nodes' markers differ from the client's settings;
 // nil if they do not.
@@ -254,7 +225,7 @@ const RunAgain = "run the same change again when all nodes answer, or one back t
 // node.
 func (c *Cluster) wayOut(name, theirs string) string {
 	const others = `other cases: "When a client is refused" in docs/operations.md`
-	label, nodes, isNamed := ParseNamed(theirs)
+	label, nodes, isNamed := protocol.ParseNamed(theirs)
 	switch {
 	case slices.Contains(strings.Fields(theirs), name):
 		var to []string
@@ -296,8 +267,8 @@ func unreadable(version string) string {
 // Difference says how two memberships differ: the nodes that are in one only, or
 // both if one has a name.
 func Difference(mine, theirs string) string {
-	_, _, here := ParseNamed(mine)
-	_, _, there := ParseNamed(theirs)
+	_, _, here := protocol.ParseNamed(mine)
+	_, _, there := protocol.ParseNamed(theirs)
 	if here || there {
 		return fmt.Sprintf("%s there, %s here", theirs, mine)
 	}

@@ -203,28 +203,17 @@ const (
 	readLeast = 5 * time.Second
 )
 
-// ReplaceMarkers marks the members for this membership, with a quarantine of
-// least, except those that are marked for its generation already. A node that is
-// not in it is only told.
-func (c *Cluster) ReplaceMarkers(ctx context.Context, least time.Duration, members []*Member) []NodeState {
-	states := c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members, nil)
-	mine := c.guard.parameters()
-	var missing []*Member
-	var before []NodeState
+// ReplaceMarkers marks members for this membership, with a quarantine of least. A node
+// that is not in it is only told. before is what the members' markers say, and own those
+// of this membership.
+func (c *Cluster) ReplaceMarkers(ctx context.Context, least time.Duration, members []*Member, before, own []NodeState) []NodeState {
 	var mark protocol.Set
-	for i, s := range states {
-		if !protocol.ReplacedMarker(*mine, s.MarkerState) {
-			missing, before = append(missing, members[i]), append(before, s)
-			if i < len(c.members) {
-				mark |= protocol.Of(i)
-			}
+	for i, m := range c.members {
+		if slices.Contains(members, m) {
+			mark |= protocol.Of(i)
 		}
 	}
-	after := c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.Request{Mark: node.MarkReplace, TTL: least}, missing, before, c.lineages(states, mark))
-	for i, s := range after {
-		states[slices.Index(members, missing[i])] = s
-	}
-	return states
+	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.Request{Mark: node.MarkReplace, TTL: least}, members, before, c.lineages(own, mark))
 }
 
 // MarkAll sends an OpMark to members concurrently and waits for all of them. Of
