@@ -44,7 +44,7 @@ func (a *Admin) changeMembership(ctx context.Context, former []redlatch.Node) ([
 		for k, i := range asked.Servers {
 			states[i] = after[k]
 			answer := protocol.ChangeAnswer{Server: i, Silent: after[k].Silent(), Differs: after[k].Err != nil, MarkerState: after[k].MarkerState}
-			if asked.State == protocol.Reading {
+			if asked.State == protocol.ReadingMarkers {
 				answer.ID = a.server(ctx, members[i], after[k])
 			}
 			step = change.Handle(answer)

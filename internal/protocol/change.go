@@ -14,7 +14,7 @@ import (
 //
 //	            no membership would        no quorum of the former        all have
 //	            outlive it                 one may serve                  answered
-//	Reading ──────────────────▶ Barring ───────────────▶ Looking ─▶ Replacing ─▶ Done
+//	ReadingMarkers ───────────▶ Barring ───────────────▶ Looking ─▶ Replacing ─▶ Done
 //	   │                           │                                    │
 //	   └───────────────────────────┴──────▶ Refused ◀───────────────────┘
 //
@@ -39,12 +39,12 @@ type Change struct {
 // ChangeState is where a membership change is, and what it asks for.
 type ChangeState uint8
 
-// The states of a Change. From Reading to Replacing it asks the servers that it names.
+// The states of a Change. From ReadingMarkers to Replacing it asks the servers that it names.
 const (
 	// Waiting for the other answers.
 	Answering ChangeState = iota
-	// Reading the markers of all, and which server each is.
-	Reading
+	// ReadingMarkers: the markers of all are read, and which server each is.
+	ReadingMarkers
 	// Barring the former ones.
 	Barring
 	// Looking at the markers again of those that are to be marked.
@@ -124,7 +124,7 @@ func NewChange(mine node.Guard, fixed Fixed, former, own []string) (Change, Chan
 	for _, name := range slices.Concat(former, own) {
 		c.servers = append(c.servers, changing{name: name})
 	}
-	return c, c.ask(Reading, c.where(func(int, *changing) bool { return true }))
+	return c, c.ask(ReadingMarkers, c.where(func(int, *changing) bool { return true }))
 }
 
 // where returns the servers of which something is true.
@@ -170,7 +170,7 @@ func (c *Change) Handle(a ChangeAnswer) ChangeStep {
 		return ChangeStep{}
 	}
 	switch c.state {
-	case Reading:
+	case ReadingMarkers:
 		return c.read()
 	case Barring:
 		return c.barred()
