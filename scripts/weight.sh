@@ -12,9 +12,9 @@ exec python3 - "$@" <<'PY'
 import re, subprocess, sys
 
 BUDGETS = [  # what, at most
-    ("code", 59750),
-    ("tests", 46950),
-    ("internal/test", 15250),
+    ("code", 60400),
+    ("tests", 47000),
+    ("internal/test", 15320),
     ("beside Go", 4700),
     ("words of docs", 55200),
     ("settings", 24),
