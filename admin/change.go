@@ -33,65 +33,57 @@ func (a *Admin) changeMembership(ctx context.Context, former []redlatch.Node) ([
 	}
 	states := make([]runner.NodeState, len(members))
 	old, own := states[:len(leaving)], states[len(leaving):]
-	change, step := a.c.NewChange(named[:len(leaving)], named[len(leaving):])
+	change := a.c.NewChange(named[:len(leaving)], named[len(leaving):])
 	then := "nothing was changed"
-	for step.State < protocol.ChangeDone {
-		asked := step
-		after, err := a.carryOut(ctx, asked, members, states, own)
+	for change.State < protocol.ChangeDone {
+		state, asked := change.State, change.Servers
+		after, err := a.carryOut(ctx, &change, members, states, own)
 		if err != nil {
 			return old, err
 		}
-		for k, i := range asked.Servers {
+		for k, i := range asked {
 			states[i] = after[k]
 			answer := protocol.ChangeAnswer{Server: i, Silent: after[k].Silent(), Differs: after[k].Err != nil, MarkerState: after[k].MarkerState}
-			if asked.State == protocol.ReadingMarkers {
+			if state == protocol.ReadingMarkers {
 				answer.ID = a.server(ctx, members[i], after[k])
 			}
-			step = change.Handle(answer)
+			change.Handle(answer)
 		}
-		if asked.State == protocol.Barring {
+		if state == protocol.Barring {
 			then = "barred, and granting nothing until the change is finished: " + cmp.Or(strings.Join(names(old, barred), " "), "none") + "; " + runner.RunAgain
 		}
 	}
-	err = refused(step.Refusal, old, own, then)
-	if step.State == protocol.ChangeRefused && step.Why != protocol.NotMarked {
+	err = refused(change.Refusal, old, own, then)
+	if err != nil && change.Why != protocol.NotMarked {
 		return old, err
 	}
 	isOurs := func(s runner.NodeState) bool { return slices.Contains(named[len(leaving):], s.Node) }
 	return slices.Concat(own, slices.DeleteFunc(old, isOurs)), err
 }
 
-// carryOut asks the servers of a step.
-func (a *Admin) carryOut(ctx context.Context, step protocol.ChangeStep, members []*runner.Member, states, own []runner.NodeState) ([]runner.NodeState, error) {
-	asked, before := make([]*runner.Member, len(step.Servers)), make([]runner.NodeState, len(step.Servers))
-	for k, i := range step.Servers {
+// carryOut asks the servers that a change wants to be asked.
+func (a *Admin) carryOut(ctx context.Context, c *protocol.Change, members []*runner.Member, states, own []runner.NodeState) ([]runner.NodeState, error) {
+	asked, before := make([]*runner.Member, len(c.Servers)), make([]runner.NodeState, len(c.Servers))
+	for k, i := range c.Servers {
 		asked[k], before[k] = members[i], states[i]
 	}
-	switch step.State {
+	switch c.State {
 	case protocol.Barring:
-		if err := a.follow(ctx, step.Mine); err != nil {
+		// The generation comes last: before, the parameters of the markers are compared.
+		mine := c.Mine
+		mine.Generation = a.c.Parameters().Generation
+		a.c.SetParameters(mine)
+		if err := a.requiresAll(ctx); err != nil {
 			return nil, err
 		}
-		return a.c.MarkAll(ctx, node.Request{Mark: node.MarkBar, TTL: step.Least}, asked, before), nil
+		mine = *a.c.Parameters()
+		mine.Generation = c.Mine.Generation
+		a.c.SetParameters(mine)
+		return a.c.MarkAll(ctx, node.Request{Mark: node.MarkBar, TTL: c.Least}, asked, before), nil
 	case protocol.Replacing:
-		return a.c.ReplaceMarkers(ctx, step.Least, asked, before, own), nil
+		return a.c.ReplaceMarkers(ctx, c.Least, asked, before, own), nil
 	}
 	return a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, asked, nil), nil
-}
-
-// follow takes the parameters for a change, with the generation last: before, those of
-// the markers are compared.
-func (a *Admin) follow(ctx context.Context, mine node.Guard) error {
-	generation := mine.Generation
-	mine.Generation = a.c.Parameters().Generation
-	a.c.SetParameters(mine)
-	if err := a.requiresAll(ctx); err != nil {
-		return err
-	}
-	mine = *a.c.Parameters()
-	mine.Generation = generation
-	a.c.SetParameters(mine)
-	return nil
 }
 
 // refused returns why a change is refused; nil if it is not. old and own are the states

@@ -26,25 +26,27 @@ import (
 // The new membership has a higher generation than the former. The same change, if it is
 // run again, finds its own generation, and marks only what is missing.
 type Change struct {
-	state   ChangeState
-	mine    node.Guard
+	// State is where it is, and Servers which it asks: each has to answer, or be silent.
+	State   ChangeState
+	Servers []int
+	// Mine is what to mark with, and Least how long the quarantine has to be.
+	Mine  node.Guard
+	Least time.Duration
+	Refusal
+
 	fixed   Fixed
 	servers []changing // the former ones, and then ours: one that is in both is there twice
 	former  int
 	waiting int // for so many answers
-	marks   []int
-	least   time.Duration
 }
 
-// ChangeState is where a membership change is, and what it asks for.
+// ChangeState is where a membership change is.
 type ChangeState uint8
 
-// The states of a Change. From ReadingMarkers to Replacing it asks the servers that it names.
+// The states of a Change.
 const (
-	// Waiting for the other answers.
-	Answering ChangeState = iota
-	// ReadingMarkers: the markers of all are read, and which server each is.
-	ReadingMarkers
+	// ReadingMarkers: those of all are read, and which server each is.
+	ReadingMarkers ChangeState = iota
 	// Barring the former ones.
 	Barring
 	// Looking at the markers again of those that are to be marked.
@@ -57,21 +59,10 @@ const (
 	ChangeRefused
 )
 
-// ChangeStep is what a change asks for: an answer of each of the servers.
-type ChangeStep struct {
-	State   ChangeState
-	Servers []int
-	// Mine is what to mark with, for Barring and Replacing, and Least how long the
-	// quarantine has to be.
-	Mine  node.Guard
-	Least time.Duration
-	Refusal
-}
-
 // Refusal is why a change is refused.
 type Refusal struct {
 	Why ChangeRefusal
-	// Server is the one that shows it.
+	// Server is the one that shows it: of WouldOutlive and OddOneOut.
 	Server int
 	// Of WouldOutlive: the membership, how many servers it has, and how many of them
 	// the change ends. Of MayServe: how many may serve.
@@ -117,131 +108,113 @@ type changing struct {
 	ChangeAnswer
 }
 
-// NewChange returns a change to mine, and what it asks for first. former and own are
-// the names of servers, which have these numbers in this order.
-func NewChange(mine node.Guard, fixed Fixed, former, own []string) (Change, ChangeStep) {
-	c := Change{mine: mine, fixed: fixed, former: len(former)}
+// NewChange returns a change to mine. former and own are the names of servers, which
+// have these numbers in this order.
+func NewChange(mine node.Guard, fixed Fixed, former, own []string) Change {
+	c := Change{Mine: mine, fixed: fixed, former: len(former)}
 	for _, name := range slices.Concat(former, own) {
 		c.servers = append(c.servers, changing{name: name})
 	}
-	return c, c.ask(ReadingMarkers, c.where(func(int, *changing) bool { return true }))
+	c.ask(ReadingMarkers, Refusal{}, func(int, *changing) bool { return true })
+	return c
 }
 
-// where returns the servers of which something is true.
-func (c *Change) where(is func(int, *changing) bool) (list []int) {
+// ask has the change go on with the servers of which something is true, unless it is
+// refused.
+func (c *Change) ask(state ChangeState, r Refusal, is func(int, *changing) bool) {
+	var servers []int
 	for i := range c.servers {
-		if is(i, &c.servers[i]) {
-			list = append(list, i)
+		if r == (Refusal{}) && is(i, &c.servers[i]) {
+			servers = append(servers, i)
 		}
 	}
-	return list
+	if c.State, c.Servers, c.waiting, c.Refusal = state, servers, len(servers), r; r != (Refusal{}) {
+		c.State = ChangeRefused
+	}
 }
 
-// among returns the former ones of which something is true.
-func (c *Change) among(is func(ChangeAnswer) bool) []int {
-	return c.where(func(i int, s *changing) bool { return i < c.former && is(s.ChangeAnswer) })
-}
-
-// mayServe reports whether a server that was to be barred may still serve the former
-// membership: it is neither barred nor marked for the new one.
-func (s ChangeAnswer) mayServe() bool {
-	ours := !s.Differs && (s.Trusted || s.Reason != "")
-	return s.Silent || !ours && s.Reason != node.ReasonBarred
-}
-
-func (c *Change) ask(state ChangeState, servers []int) ChangeStep {
-	c.state, c.waiting = state, len(servers)
-	return ChangeStep{State: state, Servers: servers, Mine: c.mine, Least: c.least}
-}
-
-func (c *Change) refuse(r Refusal) ChangeStep {
-	c.state = ChangeRefused
-	return ChangeStep{State: ChangeRefused, Refusal: r}
-}
-
-// Handle handles an answer. After the last one it says what is next. A copy of the
-// change stays as it is.
-func (c *Change) Handle(a ChangeAnswer) ChangeStep {
+// Handle handles an answer. After the last one it goes on to the next state. A copy of
+// the change stays as it is.
+func (c *Change) Handle(a ChangeAnswer) {
 	c.servers = slices.Clone(c.servers)
 	s := &c.servers[a.Server]
 	a.ID = cmp.Or(a.ID, s.ID)
 	s.ChangeAnswer = a
 	if c.waiting--; c.waiting > 0 {
-		return ChangeStep{}
+		return
 	}
-	switch c.state {
-	case ReadingMarkers:
-		return c.read()
+	switch own := c.servers[c.former:]; c.State {
+	case ReadingMarkers: // nothing is written if too few answer to finish it, or if it is wrong
+		c.follow()
+		c.ask(Barring, cmp.Or(c.tooFew(), c.outlived(), c.oddOneOut()), func(i int, s *changing) bool { return i < c.former && !s.Silent })
 	case Barring:
-		return c.barred()
+		c.Least = max(c.Least, c.sitsOut())
+		// Nodes of the former membership only are marked too, so that they can report the
+		// new one to its clients.
+		c.ask(Looking, cmp.Or(c.notBarred(), c.outlived()), func(i int, s *changing) bool {
+			return i >= c.former || !s.Silent && !slices.ContainsFunc(own, func(o changing) bool { return o.name == s.name })
+		})
 	case Looking:
-		return c.looked()
+		looked := c.Servers
+		c.ask(Replacing, Refusal{}, func(i int, s *changing) bool {
+			return slices.Contains(looked, i) && !ReplacedMarker(c.Mine, s.MarkerState)
+		})
 	}
-	return c.replaced()
+	if c.State == Replacing && c.waiting == 0 {
+		var r Refusal
+		if slices.ContainsFunc(c.servers[c.former:], func(s changing) bool { return s.Silent || s.Differs }) {
+			r.Why = NotMarked
+		}
+		c.ask(ChangeDone, r, func(int, *changing) bool { return false })
+	}
 }
 
-// read is called when all have been asked for their markers. It refuses if too few
-// answer to finish the change, or if it is wrong: nothing is written then.
-func (c *Change) read() ChangeStep {
-	silent := func(a ChangeAnswer) bool { return a.Silent }
-	if len(c.among(silent)) >= Quorum(c.former) {
-		return c.refuse(Refusal{Why: FormerSilent})
+// tooFew refuses a change that could not be finished.
+func (c *Change) tooFew() (r Refusal) {
+	silent := func(s changing) bool { return s.Silent }
+	switch {
+	case c.among(silent) >= Quorum(c.former):
+		r.Why = FormerSilent
+	case slices.ContainsFunc(c.servers[c.former:], silent):
+		r.Why = NewSilent
 	}
-	if i := slices.IndexFunc(c.servers[c.former:], func(s changing) bool { return s.Silent }); i >= 0 {
-		return c.refuse(Refusal{Why: NewSilent, Server: c.former + i})
+	return r
+}
+
+// notBarred refuses to go on when former servers may still serve that are a quorum:
+// they are neither barred nor marked for the new membership.
+func (c *Change) notBarred() (r Refusal) {
+	n := c.among(func(s changing) bool {
+		ours := !s.Differs && (s.Trusted || s.Reason != "")
+		return s.Silent || !ours && s.Reason != node.ReasonBarred
+	})
+	if n >= Quorum(c.former) {
+		r.Why, r.Ends = MayServe, n
 	}
-	c.mine.Quarantine = Quarantine(c.mine.MaxTTL, c.mine.Window, c.mine.ReplicaLag)
+	return r
+}
+
+// among returns of how many former servers something is true.
+func (c *Change) among(is func(changing) bool) (n int) {
 	for _, s := range c.servers[:c.former] {
-		if s.Marked != nil {
-			c.mine = Following(c.mine, *s.Marked, c.fixed)
+		if is(s) {
+			n++
 		}
 	}
-	c.mine.Generation = c.generation()
-	if r := c.outlived(); r.Why != NotRefused {
-		return c.refuse(r)
-	}
-	if r := c.oddOneOut(); r.Why != NotRefused {
-		return c.refuse(r)
-	}
-	c.least = c.sitsOut()
-	return c.ask(Barring, c.among(func(a ChangeAnswer) bool { return !a.Silent }))
+	return n
 }
 
-// barred is called when those that answered were asked to be barred.
-func (c *Change) barred() ChangeStep {
-	if n := len(c.among(ChangeAnswer.mayServe)); n >= Quorum(c.former) {
-		return c.refuse(Refusal{Why: MayServe, Ends: n})
+// follow takes the parameters of the former membership, and the generation and the
+// quarantine that follow from it.
+func (c *Change) follow() {
+	c.Mine.Quarantine = Quarantine(c.Mine.MaxTTL, c.Mine.Window, c.Mine.ReplicaLag)
+	for _, s := range c.servers[:c.former] {
+		if s.Marked != nil {
+			c.Mine = Following(c.Mine, *s.Marked, c.fixed)
+		}
 	}
-	if r := c.outlived(); r.Why != NotRefused {
-		return c.refuse(r)
-	}
-	c.least = max(c.least, c.sitsOut())
-	// Nodes of the former membership only are marked too, so that they can report the
-	// new one to its clients.
-	c.marks = c.where(func(i int, s *changing) bool {
-		named := func(o changing) bool { return o.name == s.name }
-		return i >= c.former || !s.Silent && !slices.ContainsFunc(c.servers[c.former:], named)
-	})
-	return c.ask(Looking, c.marks)
-}
-
-// looked is called when all that are to be marked have been read again.
-func (c *Change) looked() ChangeStep {
-	missing := c.where(func(i int, s *changing) bool {
-		return slices.Contains(c.marks, i) && !ReplacedMarker(c.mine, s.MarkerState)
-	})
-	if len(missing) == 0 {
-		return c.replaced()
-	}
-	return c.ask(Replacing, missing)
-}
-
-// replaced is called when all have been marked, or did not answer.
-func (c *Change) replaced() ChangeStep {
-	if slices.ContainsFunc(c.servers[c.former:], func(s changing) bool { return s.Silent || s.Differs }) {
-		return c.refuse(Refusal{Why: NotMarked})
-	}
-	return c.ask(ChangeDone, nil)
+	c.Mine.Generation = c.generation()
+	c.Least = c.sitsOut()
 }
 
 // generation returns the number of the new membership: that of a change to it
@@ -252,7 +225,7 @@ func (c *Change) generation() uint64 {
 		if s.Marked == nil || s.Marked.Generation < highest {
 			continue
 		}
-		ours := s.Marked.Barred() && s.Marked.Nodes == c.mine.Nodes || s.Marked.Agrees(&c.mine)
+		ours := s.Marked.Barred() && s.Marked.Nodes == c.Mine.Nodes || s.Marked.Agrees(&c.Mine)
 		begun = ours && (begun || s.Marked.Generation > highest)
 		highest = s.Marked.Generation
 	}
@@ -273,7 +246,7 @@ func (c *Change) generation() uint64 {
 func (c *Change) outlived() Refusal {
 	for i, s := range c.servers {
 		text, _ := memberOf(s.Marked)
-		if text == "" || s.Marked.Agrees(&c.mine) && s.Marked.Generation >= c.mine.Generation {
+		if text == "" || s.Marked.Agrees(&c.Mine) && s.Marked.Generation >= c.Mine.Generation {
 			continue // of none, or of the new one
 		}
 		latest := uint64(0)
@@ -286,7 +259,7 @@ func (c *Change) outlived() Refusal {
 		for j, o := range c.servers {
 			// A member that is in the new list is replaced, not barred. That is enough
 			// if the membership stays the same.
-			leaves := j < c.former || text == c.mine.Nodes
+			leaves := j < c.former || text == c.Mine.Nodes
 			if o.ID != "" && o.isOut(text, latest, leaves) {
 				out[o.ID] = true
 			}

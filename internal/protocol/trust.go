@@ -80,6 +80,20 @@ type MarkerState struct {
 	Reason  string        // why
 }
 
+// Says returns what a reply to an OpMark says of the marker.
+func Says(r *node.Reply) MarkerState {
+	s := MarkerState{Marked: r.Guard, Trusted: r.Status == node.Granted}
+	switch {
+	case r.Status == node.Quarantined:
+		s.Left, s.Reason = r.Left, r.Value
+	case r.Status == node.Misconfigured:
+		if s.Left = r.Left; r.Guard.Barred() {
+			s.Reason = node.ReasonBarred
+		}
+	}
+	return s
+}
+
 // Outdated reports whether a node's marker is from before a restart or
 // promotion, or from a clock that was set back since.
 func Outdated(s MarkerState) bool {
@@ -108,6 +122,37 @@ type Seen struct {
 	Lineage    string // in its marker, if it is Marked
 	Epoch      uint64 // the highest that is known of it
 	Other      uint64 // the generation of another membership that it is marked or barred for
+}
+
+// See returns what a node's marker says to a client with these parameters. answered says
+// that the node answered, and does not contradict.
+func See(mine *node.Guard, s MarkerState, answered bool) Seen {
+	seen := Seen{
+		Answered: answered,
+		Marked:   answered && s.Marked != nil && s.Marked.Generation >= mine.Generation,
+		Outdated: Outdated(s),
+		Trusted:  s.Trusted,
+	}
+	switch {
+	case s.Marked == nil:
+	case s.Marked.Membership != mine.Membership:
+		seen.Other = s.Marked.Generation
+	default:
+		seen.Generation = s.Marked.Generation
+	}
+	return seen
+}
+
+// ReturnsFrom returns the generation from which on a membership is Returned, after a
+// marker was seen; 0 if that is not of another membership, nor barred.
+func ReturnsFrom(mine, theirs *node.Guard) uint64 {
+	switch {
+	case theirs == nil || theirs.Membership == mine.Membership:
+		return 0
+	case theirs.Barred(): // it has the generation of the change, which may be one to ours
+		return theirs.Generation
+	}
+	return theirs.Generation + 1
 }
 
 // ToMark returns the nodes that have to be marked.

@@ -136,12 +136,9 @@ func (g *guard) adopt(theirs []node.Guard, sentWith *node.Guard) bool {
 // noteOther records that a node is marked, or barred, for another membership. It
 // reports whether theirs is such a marker.
 func (g *guard) noteOther(theirs *node.Guard) bool {
-	if theirs == nil || theirs.Membership == g.parameters().Membership {
+	returns := protocol.ReturnsFrom(g.parameters(), theirs)
+	if returns == 0 {
 		return false
-	}
-	returns := theirs.Generation
-	if !theirs.Barred() { // a bar has the generation of the change, which may be one to ours
-		returns++
 	}
 	for {
 		known := g.returns.Load()
@@ -176,7 +173,7 @@ func (c *Cluster) Learn(ctx context.Context, err error) bool {
 
 // NewChange returns a change to the client's membership. former and own are the names
 // of servers.
-func (c *Cluster) NewChange(former, own []string) (protocol.Change, protocol.ChangeStep) {
+func (c *Cluster) NewChange(former, own []string) protocol.Change {
 	return protocol.NewChange(*c.guard.parameters(), c.guard.fixed, former, own)
 }
 

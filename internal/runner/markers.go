@@ -81,27 +81,16 @@ func (c *Cluster) MarkMissing(ctx context.Context, before []NodeState) []NodeSta
 // it sent a marker, and those without one that it did not.
 func (c *Cluster) markMissing(ctx context.Context, limit time.Duration, name string, before []NodeState) (states []NodeState, mark, left protocol.Set) {
 	seen := make([]protocol.Seen, len(before))
-	generation := c.guard.parameters().Generation
+	mine := c.guard.parameters()
 	for i, s := range before {
-		seen[i] = protocol.Seen{
-			Answered: s.Err == nil,
-			Marked:   s.Err == nil && s.Marked != nil && s.Marked.Generation >= generation,
-			Outdated: protocol.Outdated(s.MarkerState),
-			Trusted:  s.Trusted,
-		}
-		switch {
-		case s.Marked == nil:
-		case c.guard.noteOther(s.Marked):
-			seen[i].Other = s.Marked.Generation
-		default:
-			seen[i].Generation = s.Marked.Generation
-		}
+		c.guard.noteOther(s.Marked)
+		seen[i] = protocol.See(mine, s.MarkerState, s.Err == nil)
 	}
 	returns := c.guard.returns.Load()
 	if protocol.Returned(seen, returns) && c.guard.returns.CompareAndSwap(returns, 0) {
 		returns = 0
 	}
-	mark = protocol.ToMark(seen, returns) | protocol.ToTake(seen, generation)
+	mark = protocol.ToMark(seen, returns) | protocol.ToTake(seen, mine.Generation)
 	of := c.lineages(before, mark)
 	c.note(ctx, limit, name, before, mark, of)
 	states = slices.Clone(before)
@@ -272,21 +261,15 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Req
 				// A node that restarted with its data has a marker from before
 				// the restart. It shows that the node was in service.
 				s.seen = c.clock.Uptime()
-				s.Marked, s.Now, s.Replicas, s.Epoch, s.Lineage, s.Epochs = reply.Guard, reply.Now, reply.Replicas, reply.Epoch, reply.Lineage, reply.Epochs
+				s.MarkerState, s.Now, s.Replicas, s.Epoch, s.Lineage, s.Epochs = protocol.Says(&reply), reply.Now, reply.Replicas, reply.Epoch, reply.Lineage, reply.Epochs
 				m.noteEpochs(&reply)
 				switch reply.Status {
 				case node.Granted:
-					s.Trusted, s.TrustedFor = true, reply.Now.Sub(reply.TrustedFrom)
+					s.TrustedFor = reply.Now.Sub(reply.TrustedFrom)
 					c.guard.inService.Store(true)
-				case node.Quarantined:
-					s.Left, s.Reason = reply.Left, reply.Value
 				case node.Stale:
 					s.Err = fmt.Errorf("redlatch: the request came too late, at %v by the clock of %s: run it again", reply.Now, m.name)
 				case node.Misconfigured:
-					s.Left = reply.Left
-					if reply.Guard.Barred() {
-						s.Reason = node.ReasonBarred
-					}
 					s.Err = c.Mismatch([]node.Result{{Node: m.name, Reply: reply}}, 0)
 				}
 			}
