@@ -139,6 +139,9 @@ func (c *Change) Handle(a ChangeAnswer) {
 	c.servers = slices.Clone(c.servers)
 	s := &c.servers[a.Server]
 	a.ID = cmp.Or(a.ID, s.ID)
+	if a.Silent {
+		a.Marked = s.Marked // it goes on granting to the membership of which it was
+	}
 	s.ChangeAnswer = a
 	if c.waiting--; c.waiting > 0 {
 		return
