@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"time"
 
@@ -293,4 +294,16 @@ func (l *Line) AppendTo(b []byte, f Frame, name func(caller any) byte) []byte {
 	}
 	e.add(int64(l.look.Or(f.Now-1) - f.Now))
 	return e.b
+}
+
+// AppendTo writes down what a change knows.
+func (c *Change) AppendTo(b []byte) []byte {
+	b = fmt.Append(b, c.State, c.Mine.Generation, c.Least, c.Servers)
+	for _, s := range c.servers {
+		b = fmt.Append(b, s.Silent, s.Differs, s.Trusted, s.Left, s.Reason, s.Marked != nil)
+		if s.Marked != nil {
+			b = fmt.Append(b, *s.Marked)
+		}
+	}
+	return b
 }

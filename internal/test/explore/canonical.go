@@ -107,6 +107,15 @@ func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClai
 	if m.in.Passes {
 		b = s.line.AppendTo(append(b, s.let, s.beside, flags(s.unheard)), f, func(caller any) byte { return byte(caller.(int)) })
 	}
+	if m.changes() {
+		b = append(b, s.runs, s.silences, byte(s.returns[0]), byte(s.returns[1]), flags(s.op != nil))
+		if s.op != nil {
+			b = s.op.AppendTo(b)
+		}
+		for _, o := range s.orders {
+			b = add(append(b, byte(o.server), byte(o.i), byte(o.req.Mark)), int64(o.req.Guard.Generation), int64(o.req.TTL))
+		}
+	}
 	for i := range m.in.Servers {
 		p.nodes[i] = m.encodeServer(p, p.nodes[i][:0], s, f, canon, i, swap)
 	}
@@ -230,7 +239,10 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 	if k.Guard.Membership != "" {
 		b = append(b, k.Guard.Membership[15])
 	}
-	b = append(b, flags(k.ID == srv.ID))
+	b = append(b, flags(k.ID == srv.ID, k.Guard.Told))
+	if m.changes() {
+		b = append(append(b, byte(k.Guard.Generation), byte(len(k.Guard.From))), k.Guard.From...)
+	}
 	if m.in.Failback {
 		b = append(append(append(b, byte(k.Epoch), byte(len(k.Epochs))), k.Epochs...), k.Lineage...)
 	}

@@ -148,7 +148,9 @@ func (m *machine) answer(s *State, msg *message, reply node.Reply) {
 	e.Reply = reply
 	s.learn(m.client(msg.claim), msg.server, reply.Lineage, reply.Epoch, reply.Epochs)
 	if reply.Status == node.Misconfigured {
+		c := m.client(msg.claim)
 		e.Misfit = protocol.Compare(*msg.req.Guard, reply.Guard, msg.req.TTL)
+		s.returns[c] = max(s.returns[c], protocol.ReturnsFrom(m.guard[c], reply.Guard))
 	}
 	m.handle(s, msg.claim, e)
 }

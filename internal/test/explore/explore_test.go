@@ -89,7 +89,7 @@ func TestNoInterleavingBreaksAPromise(t *testing.T) {
 		node.Granted.String(), node.Held.String(), node.Absent.String(), node.Stale.String(), node.Quarantined.String(),
 		"lease", "extension", "repair", "lease that expired", "early expiry", "undo", "duplicate", "restart",
 		"lease beside another", "second slot that was asked for", "downgrade", "notification", "yield", "pass",
-		"request that was sent again", "break",
+		"request that was sent again", "break", "membership change, refused: false", "membership change, refused: true",
 	} {
 		if seen[what] == 0 {
 			t.Errorf("never seen: %q; the search shows less than it seems to", what)

@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file is what goes wrong with servers, and the membership change.
+// This file is what goes wrong with servers.
 
 func (m *machine) faults(s *State, i int, do doer) {
 	srv := s.servers[i]
@@ -67,8 +67,11 @@ func (m *machine) faults(s *State, i int, do doer) {
 	if m.in.BreakUps && s.reached>>i&1 == 0 {
 		do(Step{Kind: BreakUp, Server: i}, func(s *State) { m.breakUp(s, i) })
 	}
-	if m.changes() {
-		m.operator(s, i, do)
+	if m.in.SameMembership && m.changes() && s.servers[i].Marker.Guard.Membership == "" {
+		// Nobody sees that there is a change. A new node is like any other.
+		do(Step{Kind: Mark, Server: i}, func(s *State) {
+			s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: m.guard[1]})
+		})
 	}
 }
 
@@ -112,62 +115,4 @@ func (m *machine) restart(s *State, i int, keepData bool) {
 // mark writes a server's marker for the first client's membership.
 func (m *machine) mark(s *State, i int) {
 	s.servers[i].Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: m.guard[0]})
-}
-
-// operator takes the steps of a membership change: it bars so many of the former
-// nodes that the others are no quorum, and only then marks the new membership's.
-// It may stop at any point. Clients of the new membership mark a node that
-// carries no marker if protocol.ToMark says so, whichever nodes answer them.
-func (m *machine) operator(s *State, i int, do doer) {
-	old := 0
-	for _, j := range m.lists[0] {
-		if s.servers[j].Marker.Guard.Membership == oldMembership {
-			old++
-		}
-	}
-	apply := func(kind Kind, how node.Mark, c int) {
-		do(Step{Kind: kind, Server: i}, func(s *State) {
-			s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: how, Guard: m.guard[c]})
-		})
-	}
-	list := s.servers[i].Marker.Guard.Membership
-	majority := old >= protocol.Quorum(len(m.lists[0]))
-	if m.in.EmptyStart > 0 && list == "" && m.canMark(s, i, 0) {
-		apply(MarkOld, node.MarkWrite, 0)
-	}
-	switch {
-	case m.in.SameMembership:
-		// Nobody sees that there is a change. A new node is like any other.
-		if list == "" {
-			apply(Mark, node.MarkFresh, 1)
-		}
-	case list == "" && (!majority || m.canMark(s, i, 1)):
-		apply(Mark, node.MarkWrite, 1)
-	case list == oldMembership:
-		apply(Bar, node.MarkBar, 1)
-	case list == node.BarredMembership && slices.Contains(m.lists[1], i) && !majority:
-		apply(Mark, node.MarkReplace, 1)
-	}
-}
-
-// canMark reports whether the nodes of a client's membership that answer can be
-// such that server i is marked for it, by the rule of init and of all clients.
-func (m *machine) canMark(s *State, i, c int) bool {
-	list := m.lists[c]
-	for answered := range 1 << len(list) {
-		nodes := make([]protocol.Seen, len(list))
-		for n, j := range list {
-			id := s.servers[j].Marker.Guard.Membership
-			nodes[n] = protocol.Seen{
-				Answered: answered>>n&1 != 0 && (id == "" || id == m.guard[c].Membership),
-				Marked:   id == m.guard[c].Membership,
-			}
-		}
-		for n, j := range list {
-			if j == i && protocol.ToMark(nodes, 0).Has(n) {
-				return true
-			}
-		}
-	}
-	return false
 }

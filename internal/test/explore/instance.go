@@ -2,6 +2,7 @@ package explore
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -79,6 +80,12 @@ type Instance struct {
 	// Lists are the servers of each client's membership, with a membership change
 	// in progress. If there are none, all clients have all servers.
 	Lists [MaxClients][]int
+	// Runs is how often an operator begins it, Former what the last run lists as the
+	// former membership instead, and Silences how often a server does not answer. Back
+	// has the last run take it back. Unguarded has the first client's guard be off.
+	Runs, Silences  int
+	Former          []int
+	Back, Unguarded bool
 
 	// Failback has a server be replaced by a replica that lacks its last writes,
 	// and come back as it was. With Replaced, it is by an empty server.
@@ -161,6 +168,10 @@ func newMachine(in Instance) *machine {
 			list = newMembership
 		}
 		m.guard[c] = &node.Guard{Membership: list, Generation: uint64(generation), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
+		if m.changes() {
+			m.guard[c].Nodes = strings.Join(names(m.lists[c]), " ")
+			m.guard[c].Off = in.Unguarded && c == 0
+		}
 		m.cfg[c] = protocol.Config{
 			Nodes: len(m.lists[c]), TTL: ttl, Window: window,
 			Limit: m.limit, Patience: time.Duration(cmp.Or(in.Patience, limit)) * Tick, RetryDelay: Tick, NoWait: true, MaxHold: protocol.Unlimited,

@@ -66,6 +66,19 @@ func Instances() []Instance {
 		named("the same, with another client", 0, func(in *Instance) { broken(in); in.Clients, in.Tries = 2, pair{1, 1} }),
 		named("a membership change", 0, change),
 		named("the same, under a lease that is extended", 0, changeExtended),
+		named("the same, when one server is not barred yet", 6, func(in *Instance) {
+			change(in)
+			in.Silences, in.Start = 1, slices.Concat(holds(1, 2), changes(0), one(Bar, 0, 1))
+		}),
+		named("a membership change that is stopped, and run again", 7, stopped),
+		named("a membership change that is stopped, and taken back", 7, func(in *Instance) { stopped(in); in.Back = true }),
+		named("a server is added to one without a guard, and one is silent", 5, grows),
+		named("a membership change lists a new server alone", 6, func(in *Instance) { change(in); in.Former, in.Start = []int{3}, changes(0) }),
+		named("the same, beside members of which one is silent", 6, replacedHalf),
+		named("the same, after another that was stopped", 7, stoppedWrong),
+		named("the same, beside members that fall silent", 5, func(in *Instance) { fallSilent(in); in.Start = changes(0) }),
+		named("the same, beside another membership that falls silent", 6, func(in *Instance) { anotherSilent(in); in.Start = changes(0) }),
+		named("a former membership of a server that has lost its data", 9, comesBack),
 		named("a membership change with a node away, and another one emptied", 6, emptied),
 		named("a node is added to an odd membership", 7, added),
 		named("a failover without the last writes, and a failback", 7, failback),
@@ -196,16 +209,61 @@ func broken(in *Instance) {
 
 // Servers 0, 1 and 2 are the first client's membership, 0, 1 and 3 the second's.
 func change(in *Instance) {
-	in.Servers, in.Window, in.Lists = 4, 0, [MaxClients][]int{{0, 1, 2}, {0, 1, 3}}
+	in.Servers, in.Window, in.Runs, in.Lists = 4, 0, 1, [MaxClients][]int{{0, 1, 2}, {0, 1, 3}}
 }
 func changeExtended(in *Instance) { change(in); in.TTL, in.Extensions[0] = 3, 2 }
+
+// stopped is one that is stopped while its first bar, and others, are in flight.
+func stopped(in *Instance) {
+	change(in)
+	in.Runs, in.Start = 2, slices.Concat(holds(1, 2), changes(0), one(Bar, 0), one(Stop, 0))
+}
+
+// grows is a change from one server with the guard off to three.
+func grows(in *Instance) {
+	in.Servers, in.Window, in.Runs, in.Silences, in.Unguarded = 3, 0, 1, 1, true
+	in.Lists = [MaxClients][]int{{0}, {0, 1, 2}}
+}
+
+// replacedHalf is a change to servers 0 and 3, that leaves out one, while another one
+// may be silent.
+func replacedHalf(in *Instance) {
+	change(in)
+	in.Lists[1], in.Former, in.Silences = []int{0, 3}, []int{0, 1, 3}, 1
+}
+
+// stoppedWrong is the same without the other, after a run that was stopped when one
+// server was barred.
+func stoppedWrong(in *Instance) {
+	replacedHalf(in)
+	in.Former, in.Silences, in.Runs, in.Start = []int{0, 3}, 0, 2, slices.Concat(changes(0), one(Bar, 0), one(Stop, 0))
+}
+
+// fallSilent is a change that lists the new server as a former one, too.
+func fallSilent(in *Instance) { change(in); in.Former, in.Silences = []int{0, 1, 2, 3}, 2 }
+
+// anotherSilent is a change from two servers without a marker, and from one that is a
+// membership of its own.
+func anotherSilent(in *Instance) {
+	grows(in)
+	in.Unguarded, in.Lists, in.Former = false, [MaxClients][]int{{2}, {0, 1}}, []int{0, 1, 2}
+}
+
+// comesBack is a server that was alone, and is one of three now. A client that has its
+// former list, and has seen that, finds it without its data.
+func comesBack(in *Instance) {
+	grows(in)
+	in.Unguarded, in.Silences, in.EmptyStart, in.Tries[0] = false, 0, 1, 2
+	in.Start = slices.Concat(changes(0), one(Bar, 0), one(Mark, 0, 1, 2), ticks(2),
+		did(Begin, 0), done(0, 0, acquires), one(Empty, 0))
+}
 
 // emptied is a membership change to 0, 1 and 3 while 2 is away, which keeps the
 // former marker. Then a server loses its data.
 func emptied(in *Instance) {
 	change(in)
-	in.EmptyStart = 1
-	in.Start = slices.Concat(one(Bar, 0, 1), one(Mark, 0, 1, 3), ticks(2))
+	in.EmptyStart, in.Silences = 1, 1
+	in.Start = slices.Concat(changes(1<<2), one(Bar, 0, 1), one(Mark, 0, 1, 3), ticks(2))
 }
 
 // failback is a server that is replaced by a replica that lacks its last writes,

@@ -36,10 +36,19 @@ func Rules() []Rule {
 		{"marker compared once for an address", "", two(func(in *Instance) { loss(in); in.Tries[0], in.Proposals, in.CachedMarker = 2, []int64{0}, true }), TokenOrder},
 		{"a flush that leaves the node trusted", "flush keeps the marker", two(func(in *Instance) { in.Flushes, in.Proposals = 1, []int64{0, w} }), TwoLeases},
 		{"a node replaced without a membership change", "", two(func(in *Instance) { change(in); in.SameMembership = true }), TwoLeases},
-		{"a membership change without a quarantine", "", from(func(in *Instance) { change(in); in.Quarantine = -1 }, one(Bar, 0), holds(1, 2)), TwoLeases},
-		{"an extension by the former membership", "extension by the former", from(changeExtended, holds(1, 2), one(Bar, 0, 1), one(Mark, 0, 3),
+		{"a membership change without a quarantine", "replaced at once", from(change, changes(0), one(Bar, 0), holds(1, 2)), TwoLeases},
+		{"an extension by the former membership", "extension by the former", from(func(in *Instance) { changeExtended(in); in.Silences = 1 }, holds(1, 2), changes(1<<2), one(Bar, 0, 1), one(Mark, 0, 3),
 			ticks(1), did(Extend, 0), done(0, 1, extends), done(0, 2, extends), ticks(1), did(Extend, 0)), TwoLeases},
-		{"one witness is enough to mark a node", "one witness", from(emptied, two(emptied).Start, one(Empty, 1), one(MarkOld, 1), ticks(2)), TwoLeases},
+		{"one witness is enough to mark a node", "one witness", from(emptied, two(emptied).Start, one(Empty, 1), at(MarkBy, 0, 1, 0), ticks(2)), TwoLeases},
+		{"a membership change that few let finish", "few barred", from(grows, changes(0), one(Silence, 0), one(Mark, 1, 2), ticks(2), begun), TwoLeases},
+		{"a membership change that another one outlives", "outlived", from(func(in *Instance) { change(in); in.Former = []int{3} },
+			changes(0), one(Bar, 3), one(Mark, 0, 3), ticks(2), begun), TwoLeases},
+		{"the same, found out after the bar", "outlived after the bar", from(fallSilent,
+			changes(0), one(Bar, 0, 3), one(Silence, 1, 2), one(Mark, 0, 3), ticks(2), begun), TwoLeases},
+		{"a silent server counts as barred", "silent is out", from(replacedHalf, changes(0), one(Bar, 0, 3), one(Silence, 1), one(Mark, 0, 3), ticks(2), begun), TwoLeases},
+		{"a server that falls silent is of no membership", "silent of none", from(anotherSilent, changes(0), one(Bar, 0, 1), one(Silence, 2), one(Mark, 0, 1), ticks(2), begun), TwoLeases},
+		{"a barred server is of no membership", "barred of none", from(stoppedWrong, two(stoppedWrong).Start, changes(0), one(Bar, 0, 3), one(Mark, 0, 3), ticks(2), begun), TwoLeases},
+		{"what was seen of another membership is forgotten", "others unseen", from(comesBack, two(comesBack).Start, at(MarkBy, 0, 0, 0), ticks(2)), TwoLeases},
 		{"a grant by a server that failed back counts", "failed back counts", from(failback, one(Promote, 0), ticks(2)), TwoLeases},
 		{"a server that an empty one replaced comes back", "lineages stay", from(replaced, one(Promote, 0), ticks(2)), TwoLeases},
 		{"epochs are ignored, with a single server", "epochs ignored", two(failbackAlone), TwoLeases},
@@ -109,6 +118,12 @@ func one(k Kind, servers ...int) (steps []Step) {
 	}
 	return steps
 }
+
+// begun is a claim of each client that has asked.
+var begun = slices.Concat(did(Begin, 0), did(Begin, other))
+
+// changes is how the operator reads all markers, but for those of silent servers.
+func changes(silent int64) []Step { return []Step{{Kind: Change, Token: silent}} }
 
 func did(k Kind, claim int) []Step { return []Step{{Kind: k, Claim: claim}} }
 

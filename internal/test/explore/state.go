@@ -24,6 +24,8 @@ type State struct {
 	skew     [MaxServers]int8              // how far its clock is ahead, in ticks
 	messages []*message                    // in the order in which they were sent
 	wakes    []wake
+	op       *operator // the membership change that runs; copied, as claims are
+	orders   []order
 
 	// top is the highest token of any lease so far, and written of any that was
 	// not a reader's from the beginning. Nobody but the checks knows them.
@@ -38,11 +40,12 @@ type State struct {
 
 	// What is left of the instance's bounds.
 	dups, empty, old, flush, back uint8
-	restarts                      uint8
-	left                          uint8         // Passes: how many have left
-	let, beside                   uint8         // who was let in by the line, or asks beside it
-	unheard                       bool          // that a lease was not extended, by the line
-	line                          protocol.Line // the local queue of the first client
+	restarts, runs, silences      uint8
+	returns                       [MaxClients]uint64 // as in the runner: from when on a membership is back
+	left                          uint8              // Passes: how many have left
+	let, beside                   uint8              // who was let in by the line, or asks beside it
+	unheard                       bool               // that a lease was not extended, by the line
+	line                          protocol.Line      // the local queue of the first client
 	waits                         [MaxTries]*protocol.Waiter
 	look                          protocol.When     // when the line looks
 	trusts                        [MaxClients]uint8 // CachedMarker: servers that granted
@@ -128,15 +131,14 @@ func (m *machine) client(k int) int { return k / MaxTries }
 func (m *machine) init() *State {
 	s := &State{
 		now: start, dups: uint8(m.in.Duplicates), empty: uint8(m.in.EmptyStart), old: uint8(m.in.OldStart),
-		flush: uint8(m.in.Flushes), back: uint8(m.in.ClocksBack),
+		flush: uint8(m.in.Flushes), back: uint8(m.in.ClocksBack), runs: uint8(m.in.Runs), silences: uint8(m.in.Silences),
 	}
 	for i := range m.in.Servers {
 		s.skew[i] = int8(m.in.Skew)
 		srv := &nodestate.Server{ID: "first", Silent: !m.in.Waits}
 		now := s.clockOf(i)
-		if m.changes() && i == 3 {
-			// A new server. It carries no marker yet.
-		} else {
+		// A new server carries no marker yet.
+		if !m.changes() || slices.Contains(m.lists[0], i) && !m.in.Unguarded {
 			const all = "00000000:1,00000001:1,00000002:1,00000003:1"
 			srv.Apply(now, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: m.guard[0], Lineage: fmt.Sprintf("%08x", i), Epochs: all})
 			srv.Marker.TrustedFrom = base.Add(-time.Hour) // for long

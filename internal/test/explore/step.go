@@ -37,7 +37,11 @@ const (
 	BreakUp    Kind = "an operator breaks the lock on NODE: SAID"
 	Bar        Kind = "NODE is barred for the membership change"
 	Mark       Kind = "NODE is marked for the new membership"
-	MarkOld    Kind = "NODE is marked for the former membership"
+	MarkBy     Kind = "NODE is marked by a client of WHO's membership"
+	Change     Kind = "the operator reads all markers"
+	Stop       Kind = "the operator is stopped"
+	Silence    Kind = "NODE does not answer the operator"
+	Unheard    Kind = ", and the operator does not hear of it"
 	Promote    Kind = "a replica without the last writes takes the place of NODE"
 	FailBack   Kind = "NODE comes back as it was, in the place of the replica"
 	MarkAgain  Kind = "NODE is marked again by a client that knows of the replica"
@@ -49,7 +53,9 @@ type Step struct {
 	Claim  int
 	Server int
 	Op     node.Op
-	Token  int64 // Begin: the token that is proposed, from now
+	// Token of Begin is the one that is proposed, from now; when the operator reads, it is
+	// the servers that do not answer, a bit each.
+	Token int64
 }
 
 // Next calls emit with what becomes of every step that is possible.
@@ -82,6 +88,12 @@ func (m *machine) Next(s *State, emit func(*State)) {
 	}
 	for i := range m.in.Servers {
 		m.faults(s, i, do)
+	}
+	if m.changes() && !m.in.SameMembership {
+		m.operate(s, do)
+		for c := range m.in.Clients {
+			m.marked(s, c, do)
+		}
 	}
 	if !m.in.Frozen {
 		do(Step{Kind: TimePasses}, m.tick)
