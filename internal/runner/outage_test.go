@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +59,26 @@ func TestLockWaitsForServersUntilItsBound(t *testing.T) {
 			locktest.WantTook(t, start, 10*time.Second, 10*time.Second)
 		})
 	}
+}
+
+// TestCrowdIsNoOutage has a node answer for a while that others wrote at each try.
+func TestCrowdIsNoOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, c := locktest.New(t, 1, redlatch.Options{})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
+		for _, why := range []error{node.ErrUnsent, context.DeadlineExceeded} {
+			links.Set(func(l *locktest.Link) { l.Refuse = fmt.Errorf("%w (%w): %w", node.ErrContended, node.ErrUnsent, why) })
+			time.AfterFunc(9*time.Second, links.Mend)
+			start := time.Now()
+			time.AfterFunc(8*time.Second, func() {
+				if !c.Nodes()[0].Up {
+					t.Error("the node is said to fail")
+				}
+			})
+			locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
+			locktest.WantTook(t, start, 9*time.Second, 9500*time.Millisecond)
+		}
+	})
 }
 
 func TestLockWithNoBoundHasPatienceWithAnOutage(t *testing.T) {
