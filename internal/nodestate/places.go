@@ -38,8 +38,7 @@ const (
 func inTime(now time.Time, ws []node.Waiter) []node.Waiter {
 	best := 0
 	for i, w := range ws {
-		left := time.Duration(w.Until-now.UnixMicro()) * time.Microsecond
-		if w.Until == 0 || left >= handOver || left < -longGone {
+		if InTime(now, w) {
 			best = i
 			break
 		}
@@ -51,6 +50,12 @@ func inTime(now time.Time, ws []node.Waiter) []node.Waiter {
 		return ws
 	}
 	return slices.Concat(ws[best:best+1], ws[:best], ws[best+1:])
+}
+
+// InTime reports whether a waiter has enough time left to be served.
+func InTime(now time.Time, w node.Waiter) bool {
+	left := time.Duration(w.Until-now.UnixMicro()) * time.Microsecond
+	return w.Until == 0 || left >= handOver || left < -longGone
 }
 
 // beside is what one request has to know of a queue in places, and what it comes to.

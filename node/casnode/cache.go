@@ -41,8 +41,10 @@ const (
 	// readForLong is for a store without a clock, where the members of a cluster
 	// agree on a write that is refused, too.
 	readFor, readForLong = time.Second, 10 * time.Second
-	// placesAge is for how long places are remembered: callers leave.
-	placesAge = 5 * time.Millisecond
+	// placesAge is for how long places are remembered: callers leave. patientAge is the
+	// same if the first has time left. If it leaves all the same, the one that keeps the
+	// name for it sees that after its write.
+	placesAge, patientAge = 5 * time.Millisecond, time.Second
 	// farFor is for how long all are, after a write came later than the span: the
 	// store is far away, or its clock was set.
 	farFor = 10 * time.Second
@@ -183,7 +185,7 @@ func (m *memory) recall(req node.Request) (s Snapshot, ok bool) {
 		return s, false
 	case now < last.notBefore && req.Op == node.OpAcquire && !last.turn:
 		return s, false // others want it
-	case m.placed && now < last.notBefore && !last.turn && (len(last.places) == 0 || now-last.at > placesAge):
+	case m.placed && now < last.notBefore && !last.turn && (len(last.places) == 0 || now-last.at > placesAge && !m.patient(last, now)):
 		return s, false // who waits may be another one
 	}
 	m.set(name, lastWrite{notBefore: last.notBefore})
@@ -191,6 +193,12 @@ func (m *memory) recall(req node.Request) (s Snapshot, ok bool) {
 	s.Row.Name = name
 	s.Now = s.Now.Add((elapsed - elapsed/1000).Truncate(time.Microsecond)) // clocks differ in their rates
 	return s, true
+}
+
+// patient reports whether the first of some places has time left.
+func (m *memory) patient(last lastWrite, now time.Duration) bool {
+	w, err := last.places[0].waiter()
+	return m.stamps && err == nil && now-last.at <= patientAge && nodestate.InTime(m.seen.Now.Add(now-m.at), w)
 }
 
 // foresee executes a request without a read, if it can. If the memory was wrong it

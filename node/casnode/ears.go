@@ -27,11 +27,6 @@ type ears struct {
 	cancel    context.CancelFunc
 	done      chan struct{}
 	closed    bool
-
-	// waiters are those that wait through this node, and when each last asked.
-	// Wakes for others are not passed on.
-	waiters map[waiter]time.Time
-	pruned  time.Time
 }
 
 // waiter is a value that waits for a name.
@@ -43,21 +38,6 @@ const remembered = 2 * time.Minute
 
 // deafFor is how long to wait before the next try.
 const deafFor = 5 * time.Second
-
-// expect notes that somebody may wait through this node.
-func (e *ears) expect(w waiter) {
-	now := time.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.waiters == nil {
-		e.waiters = map[waiter]time.Time{}
-	}
-	e.waiters[w] = now
-	if now.Sub(e.pruned) > remembered {
-		e.pruned = now
-		maps.DeleteFunc(e.waiters, func(_ waiter, at time.Time) bool { return now.Sub(at) > remembered })
-	}
-}
 
 // Listen calls f with every wake for the waiters of this node. It never does if
 // the store is no Hearer.
@@ -148,9 +128,7 @@ func (n *Node) heard(text string) {
 	switch {
 	case !ok:
 	case n.queue.store == nil:
-		n.ears.mu.Lock()
-		_, ok = n.ears.waiters[w]
-		n.ears.mu.Unlock()
+		_, ok = n.queue.find(w)
 	case n.queue.has(w):
 		if p, _ := n.queue.find(w); row.Version != "" {
 			n.memory.turn(row, p.Place)

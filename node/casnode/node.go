@@ -146,7 +146,7 @@ func (n *Node) GuardsAlone() bool { return true }
 // Do executes one request.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if n.queue.store == nil && (req.Wait || req.Op == node.OpYield) {
-		n.ears.expect(waiter{req.Name, req.Value})
+		n.queue.meet(waiter{req.Name, req.Value}) // wakes for others are not passed on
 	}
 	reply, err := n.do(ctx, req)
 	reply.Wakes = reply.Rank > 0 && n.hears()
@@ -426,7 +426,8 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, req node.Request, d deci
 	if acquires {
 		n.queue.writing(req).Add(1)
 	}
-	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row), Stamped: stamped, Drop: d.drop, Look: d.looks()})
+	look, near := d.looks()
+	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row), Stamped: stamped, Drop: d.drop, Look: look, Near: near})
 	err = n.failed(by, err)
 	if acquires {
 		if err != nil && !errors.Is(err, node.ErrUnsent) {

@@ -128,9 +128,6 @@ func (q *places) joins(req node.Request) bool {
 
 // find returns what is known of a waiter; the zero value for nothing.
 func (q *places) find(w waiter) (p ownPlace, known bool) {
-	if q.store == nil {
-		return p, false
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if here := q.own[w]; here != nil {
@@ -366,13 +363,15 @@ func (n *Node) placed(d *decision, req node.Request) {
 }
 
 // looks reports whether the places after the write are needed: by a holder that is in a
-// crowd, or because others may have the name now.
-func (d *decision) looks() bool {
+// crowd, or because others may have the name now. Where nobody else can, those from
+// before it are near enough.
+func (d *decision) looks() (look, near bool) {
 	if d.entry == nil {
-		return false
+		return false, false
 	}
 	holders := d.entry.Holders
-	return d.drop != nil || d.reply.Confirmed || len(holders) == 0 || holders[0].Mode != node.Exclusive
+	near = len(holders) > 0 && holders[0].Mode == node.Exclusive && !d.reply.Confirmed
+	return d.drop != nil || !near, near
 }
 
 // follow does what is left to do after a decision was carried out. present has the

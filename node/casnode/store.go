@@ -109,9 +109,10 @@ type Write struct {
 	// the clock is a guess; see Stamper.
 	Stamped bool
 	// Drop is a place that is removed with the write, if it is there, and Look says
-	// that the places after the write are needed; see Placer.
-	Drop *Place
-	Look bool
+	// that the places after the write are needed; see Placer. With Near those from
+	// before it will do, too, without Drop: nobody else can have the name after it.
+	Drop       *Place
+	Look, Near bool
 }
 
 // Wake is a text for a process: of letters, digits, spaces, + and /, up to 2,000. It
