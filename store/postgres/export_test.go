@@ -75,7 +75,7 @@ func Query(ctx context.Context, n *Node, text string) error {
 // Message reads rows in one message, with texts around them, and returns what each
 // part of it found.
 func Message(ctx context.Context, n *Node, before, name, between, other string) (found []string, err error) {
-	read := n.store.texts[kind{read: true}]
+	read := n.store.texts[kind{read: true, rank: true}]
 	results, err := n.store.run(ctx, call{statement: statement{text: before}}, call{read, []string{hexed(name), "0", ""}},
 		call{statement: statement{text: between}}, call{read, []string{hexed(other), "0", ""}})
 	for _, r := range results {

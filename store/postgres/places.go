@@ -1,10 +1,10 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/redlatch/redlatch/internal/sqltable"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -28,15 +28,20 @@ func (s *store) lives() string {
 	return fmt.Sprintf("EXISTS (SELECT 1 FROM %s a WHERE a.name = '' AND a.ticket = 0 AND a.waiter = p.process AND a.lapses > %s)", s.places, now)
 }
 
-// first returns the first places of the name $1 as one text.
-func (s *store) first() string {
-	return fmt.Sprintf(`SELECT string_agg(f.ticket || ' ' || f.waiter || ' ' || f.process, ',' ORDER BY f.ticket, f.waiter) FROM (SELECT p.ticket, p.waiter, p.process
-		FROM %s p WHERE p.name = decode($1, 'hex') AND %s ORDER BY p.ticket, p.waiter LIMIT %d) f`, s.places, s.lives(), casnode.FirstPlaces)
+// first returns the first places of a name, a row for each.
+func (s *store) first(name, but string) string {
+	return fmt.Sprintf(`SELECT p.ticket, p.waiter, p.process FROM %s p WHERE p.name = decode(%s, 'hex') AND %s%s
+		ORDER BY p.ticket, p.waiter LIMIT %d`, s.places, name, s.lives(), but, casnode.FirstPlaces)
+}
+
+// firstText returns them as one text.
+func (s *store) firstText(name, but string) string {
+	return `SELECT string_agg(f.ticket || ' ' || f.waiter || ' ' || f.process, ',' ORDER BY f.ticket, f.waiter) FROM (` + s.first(name, but) + `) f`
 }
 
 func (s *store) statements() queue {
 	return queue{
-		look: named("(text)", s.first()),
+		look: named("(text)", s.first("$1", "")),
 		put: named("(text, bigint, text, text)", fmt.Sprintf(`INSERT INTO %s (name, ticket, waiter, process, lapses)
 			SELECT decode($1, 'hex'), $2::bigint, $3, $4, 0 WHERE %s ON CONFLICT DO NOTHING`, s.places, quick)),
 		drop: named("(text, bigint, text)", fmt.Sprintf(`DELETE FROM %s WHERE name = decode($1, 'hex') AND ticket = $2::bigint AND waiter = $3 AND %s`, s.places, quick)),
@@ -47,26 +52,21 @@ func (s *store) statements() queue {
 	}
 }
 
+// placed are the values that say which place it is.
+func placed(p casnode.Place) []string {
+	return []string{hexed(p.Name), strconv.FormatInt(p.Ticket, 10), p.Waiter}
+}
+
 // transaction is a call in a transaction of its own.
 func transaction(x call) []call {
 	return []call{{statement: statement{text: "BEGIN"}}, x, {statement: statement{text: "COMMIT"}}}
 }
 
-// change executes a statement about a place, and reads after its commit.
-func (s *store) change(ctx context.Context, x call, p casnode.Place) (r casnode.Snapshot, err error) {
-	read := s.readOf(p)
-	results, err := s.run(ctx, append(transaction(x), read)...)
-	if err != nil {
-		return r, explain(err)
-	}
-	return s.snapshot(ctx, read, p.Name, results[3].Rows)
-}
-
 // Put stores a place. One that was stored before is there, most of the time: then it is
 // only read.
 func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.Snapshot, error) {
+	read := call{s.texts[kind{read: true, rank: true}], placed(p)}
 	if again {
-		read := s.readOf(p)
 		results, err := s.run(ctx, read)
 		if err != nil {
 			return casnode.Snapshot{}, explain(err)
@@ -75,12 +75,12 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.S
 			return s.snapshot(ctx, read, p.Name, rows)
 		}
 	}
-	return s.change(ctx, call{s.put, []string{hexed(p.Name), strconv.FormatInt(p.Ticket, 10), p.Waiter, p.Process}}, p)
+	return s.after(ctx, read, p.Name, transaction(call{s.put, append(placed(p), p.Process)})...)
 }
 
 // Drop removes a place.
 func (s *store) Drop(ctx context.Context, p casnode.Place) (casnode.Snapshot, error) {
-	return s.change(ctx, call{s.drop, []string{hexed(p.Name), strconv.FormatInt(p.Ticket, 10), p.Waiter}}, p)
+	return s.after(ctx, s.readOf(p.Name), p.Name, transaction(call{s.drop, placed(p)})...)
 }
 
 // Evict removes the places of a process, or of all that do not live.
@@ -118,7 +118,7 @@ func (s *store) Places(ctx context.Context, name string) (all []casnode.Place, e
 		if err != nil {
 			return nil, err
 		}
-		p, err := parsePlaces(string(r.State), []byte(fmt.Sprintf("%s %s %s", row[1], row[2], row[3])))
+		p, err := parsePlaces(string(r.State), [][][]byte{row[1:]})
 		if err != nil {
 			return nil, err
 		}
@@ -127,21 +127,26 @@ func (s *store) Places(ctx context.Context, name string) (all []casnode.Place, e
 	return all, nil
 }
 
-// parsePlaces reads the text of first.
-func parsePlaces(name string, text []byte) (all []casnode.Place, err error) {
-	if len(text) == 0 {
-		return nil, nil
-	}
-	for one := range strings.SplitSeq(string(text), ",") {
-		parts := strings.Split(one, " ")
-		if len(parts) != 3 {
+// parsePlaces reads the rows of first.
+func parsePlaces(name string, rows [][][]byte) (all []casnode.Place, err error) {
+	for _, row := range rows {
+		if len(row) != 3 {
 			return nil, fmt.Errorf("a place is damaged: %w", errShape)
 		}
-		p := casnode.Place{Name: name, Waiter: parts[1], Process: parts[2]}
-		if p.Ticket, err = strconv.ParseInt(parts[0], 10, 64); err != nil {
+		p := casnode.Place{Name: name, Waiter: string(row[1]), Process: string(row[2])}
+		if p.Ticket, err = strconv.ParseInt(string(row[0]), 10, 64); err != nil {
 			return nil, err
 		}
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// parseText reads firstText.
+func parseText(name string, text []byte) ([]casnode.Place, error) {
+	var rows [][][]byte
+	for one := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
+		rows = append(rows, bytes.Split(one, []byte(" ")))
+	}
+	return parsePlaces(name, rows)
 }

@@ -26,12 +26,13 @@ type call struct {
 	values []string
 }
 
-// kind says what a statement does: it reads, or it writes a row or the marker.
-type kind struct{ read, insert, marker, stamped, wakes, drop bool }
+// kind says what a statement does: it reads, with the rank of a place or without, or it
+// writes a row or the marker.
+type kind struct{ read, rank, insert, marker, stamped, wakes, drop bool }
 
 // kinds are all of them.
 func kinds() []kind {
-	all := []kind{{read: true}}
+	all := []kind{{read: true}, {read: true, rank: true}}
 	for i := range 32 {
 		all = append(all, kind{insert: i&1 != 0, marker: i&2 != 0, stamped: i&4 != 0, wakes: i&8 != 0, drop: i&16 != 0})
 	}
@@ -43,10 +44,16 @@ func kinds() []kind {
 // and name, and the former version; with wakes their channels and texts; and with a
 // place that is dropped its ticket and waiter. State and name are hexadecimal.
 func (s *store) statement(k kind) statement {
-	types, text := "(text, bigint, text)", `SELECT `+now+`, `+server+`, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex'),
-			(`+s.first()+`), (SELECT count(*) FROM `+s.places+` WHERE name = decode($1, 'hex') AND (ticket, waiter) <= ($2::bigint, $3)),
-			EXISTS (SELECT 1 FROM `+s.places+` WHERE name = decode($1, 'hex') AND ticket = $2::bigint AND waiter = $3)::int
-		FROM (SELECT 1) one LEFT JOIN `+s.table+` l ON l.name = decode($1, 'hex') LEFT JOIN `+s.table+` m ON m.name = ''`
+	rank, types := "0, 0", "(text)"
+	if k.rank { // each row that is counted is a page that is read: one behind 64 is said to be 256th
+		types = "(text, bigint, text)"
+		rank = fmt.Sprintf(`(SELECT count(*) * CASE count(*) WHEN 64 THEN 4 ELSE 1 END
+				FROM (SELECT FROM %[1]s WHERE name = decode($1, 'hex') AND (ticket, waiter) <= ($2::bigint, $3) LIMIT 64) r),
+			EXISTS (SELECT 1 FROM %[1]s WHERE name = decode($1, 'hex') AND ticket = $2::bigint AND waiter = $3)::int`, s.places)
+	}
+	text := fmt.Sprintf(`SELECT %s, %s, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex'), (%s), %s
+		FROM (SELECT 1) one LEFT JOIN %[5]s l ON l.name = decode($1, 'hex') LEFT JOIN %[5]s m ON m.name = ''`,
+		now, server, s.firstText("$1", ""), rank, s.table)
 	if !k.read {
 		types, text = "(text, text, bigint, text, text, text, text, text", s.write(k)
 		if k.wakes {
@@ -66,7 +73,7 @@ func named(types, text string) statement {
 }
 
 // write returns the text of a Swap, or of a SwapStamped. It affects a row, or
-// returns one for each wake, if it writes. The server checks cheap conditions
+// returns one for each wake, if it writes: one with the first places if it drops one. The server checks cheap conditions
 // first, and all of them before it waits for the row's lock.
 func (s *store) write(k kind) string {
 	keep, state := "", "decode($6, 'hex')"
@@ -96,6 +103,9 @@ func (s *store) write(k kind) string {
 		ticket := 9
 		if k.wakes {
 			ticket = 11
+		}
+		if !k.wakes {
+			sent = "(" + s.firstText("$7", fmt.Sprintf(" AND NOT (p.ticket = $%d::bigint AND p.waiter = $%d)", ticket, ticket+1)) + ") FROM put"
 		}
 		drop = fmt.Sprintf(", gone AS (DELETE FROM %s p USING put WHERE p.name = decode($7, 'hex') AND p.ticket = $%d::bigint AND p.waiter = $%d)", s.places, ticket, ticket+1)
 	}
@@ -135,7 +145,8 @@ func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) e
 		return nil
 	}
 	if h.system == "" {
-		rows, err := query(ctx, c, "SELECT "+system)
+		// A plan for each call costs more than the call.
+		rows, err := query(ctx, c, "SELECT "+system+", set_config('plan_cache_mode', 'force_generic_plan', false)")
 		if err != nil {
 			return err
 		}

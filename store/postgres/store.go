@@ -122,17 +122,21 @@ var errReplica = errors.New("this server is a replica: give the address of the p
 // table. If the table is rewritten meanwhile (ALTER TABLE ... SET UNLOGGED, or TRUNCATE
 // and INSERT), it sees it empty. The second one does not wait.
 func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err error) {
-	read := s.readOf(casnode.Place{Name: name})
-	results, err := s.run(ctx, read)
+	return s.after(ctx, s.readOf(name), name)
+}
+
+// after reads in the same message as what is executed before, after its commit.
+func (s *store) after(ctx context.Context, read call, name string, before ...call) (r casnode.Snapshot, err error) {
+	results, err := s.run(ctx, append(before, read)...)
 	if err != nil {
 		return r, explain(err)
 	}
-	return s.snapshot(ctx, read, name, results[0].Rows)
+	return s.snapshot(ctx, read, name, results[len(before)].Rows)
 }
 
-// readOf reads the row of a place, and its rank.
-func (s *store) readOf(p casnode.Place) call {
-	return call{s.texts[kind{read: true}], []string{hexed(p.Name), strconv.FormatInt(p.Ticket, 10), p.Waiter}}
+// readOf reads the row of a name.
+func (s *store) readOf(name string) call {
+	return call{s.texts[kind{read: true}], []string{hexed(name)}}
 }
 
 // snapshot returns what a read has found.
@@ -159,7 +163,7 @@ func (s *store) snapshot(ctx context.Context, read call, name string, rows [][][
 	if r.Marker, err = parseRow(casnode.MarkerName, row[4], row[5]); err != nil {
 		return r, err
 	}
-	if r.Places, err = parsePlaces(name, row[6]); err == nil {
+	if r.Places, err = parseText(name, row[6]); err == nil {
 		r.Rank, err = strconv.Atoi(string(row[7]))
 	}
 	return r, err
@@ -198,7 +202,7 @@ func parseTime(text []byte) (time.Time, error) {
 // saw the marker. So the same holds for it.
 //
 // The places are read in the same message, in a statement after the transaction, so in
-// a snapshot from after the commit.
+// a snapshot from after the commit; in the statement itself if they may be older.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
 	next := w.Row
 	k := kind{insert: seen.Row.Version == "", marker: next.Name == casnode.MarkerName, stamped: w.Stamped, wakes: len(w.Wakes) > 0, drop: w.Drop != nil}
@@ -215,8 +219,9 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	if k.drop {
 		values = append(values, strconv.FormatInt(w.Drop.Ticket, 10), w.Drop.Waiter)
 	}
+	near := w.Near && k.drop && !k.wakes
 	calls, at := []call{{s.texts[k], values}}, 0
-	if w.Look {
+	if w.Look && !near {
 		calls, at = append(transaction(calls[0]), call{s.look, []string{hexed(next.Name)}}), 1
 	}
 	results, err := s.run(ctx, calls...)
@@ -231,9 +236,12 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		done = results[at].CommandTag.RowsAffected() > 0
 	}
 	switch {
+	case done && near:
+		present.Server = seen.Server
+		present.Places, err = parseText(next.Name, results[at].Rows[0][0])
 	case done && w.Look:
 		present.Server = seen.Server
-		present.Places, err = parsePlaces(next.Name, results[at+2].Rows[0][0])
+		present.Places, err = parsePlaces(next.Name, results[at+2].Rows)
 	case !done && err == nil && w.Stamped:
 		if present, err = s.Read(ctx, next.Name); err != nil {
 			err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
