@@ -88,7 +88,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	defer stop()
 
 	var lease *redlatch.Lease
-	waited, err := f.await(say, []string{name}, nodes, places, func() (err error) {
+	waited, err := f.await(ctx, say, []string{name}, nodes, places, func(ctx context.Context) (err error) {
 		opts := f.options()
 		opts.TTL, opts.NoKeepAlive = f.ttl, true
 		lease, err = client.Lock(ctx, name, &opts)

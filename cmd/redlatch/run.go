@@ -161,8 +161,8 @@ func (t *task) run() (end *outcome, lost bool) {
 func (t *task) attempt() (end *outcome, lost bool) {
 	f := t.f
 	var locks *locks
-	waited, err := f.await(t.say, t.names, t.nodes, &t.extends.places, func() (err error) {
-		locks, err = t.acquire()
+	waited, err := f.await(context.Background(), t.say, t.names, t.nodes, &t.extends.places, func(ctx context.Context) (err error) {
+		locks, err = t.acquire(ctx)
 		return err
 	})
 	if err != nil {
@@ -226,8 +226,8 @@ func leaseVariables(leases ...*redlatch.Lease) []string {
 }
 
 // acquire waits for the locks. A signal that ends a process ends the wait.
-func (t *task) acquire() (*locks, error) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+func (t *task) acquire(ctx context.Context) (*locks, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	type result struct {
 		locks *locks

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -52,7 +53,7 @@ func (f *lockFlags) registerLock(flags *pflag.FlagSet, say *reporter, words ...o
 	}
 	flag.Word(flags, &f.onHeld, "on-held", usage+". With -w, after that time", words...)
 	flags.BoolVarP(&f.noWait, "nonblock", "n", false, "flock's name for --on-held fail")
-	flag.Duration(flags, &f.wait, "wait", "w", 0, "wait for `DURATION` at most, for holders and for nodes that do not answer, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
+	flag.Duration(flags, &f.wait, "wait", "w", 0, "wait for `DURATION` at most, for holders and for nodes that do not answer, then exit 75 or 69 (default: without end, but 2s for nodes that never answered)")
 	flag.Duration(flags, &f.keep, "keep", "", 0, "keep the name locked for `DURATION` after the acquisition, 30s at most, even after a release or a crash")
 }
 
@@ -168,15 +169,24 @@ func (f *lockFlags) asksOnce() bool {
 // options returns the options of the lock.
 func (f *lockFlags) options() redlatch.LockOptions {
 	opts := redlatch.LockOptions{Shared: f.shared, Slots: f.slots, Keep: f.keep, Wait: f.wait}
-	if f.asksOnce() {
+	switch {
+	case f.asksOnce():
 		opts.Wait = redlatch.NoWait
+	case f.unlimited():
+		opts.Wait = longestWait // await ends it if the nodes never answer
 	}
 	return opts
 }
 
-// await calls lock, which waits for the locks, and shows the wait. It refuses a
-// wait without limit for a lock that we run under.
-func (f *lockFlags) await(say *reporter, names []string, nodes []redlatch.Node, places *places, lock func() error) (waited time.Duration, err error) {
+// longestWait is the longest that the library accepts.
+const longestWait = 365 * 24 * time.Hour
+
+// await calls lock, which waits for the locks, and shows the wait. A wait without
+// limit is refused for a lock that we run under, and ends if no quorum answers
+// before one ever did.
+func (f *lockFlags) await(ctx context.Context, say *reporter, names []string, nodes []redlatch.Node, places *places, lock func(context.Context) error) (waited time.Duration, err error) {
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
 	if f.unlimited() {
 		for _, name := range names {
 			if err := nested(name, nodes, f.shared); err != nil {
@@ -186,8 +196,19 @@ func (f *lockFlags) await(say *reporter, names []string, nodes []redlatch.Node, 
 	}
 	asked := time.Now()
 	show := say.showWaiting(names[0], nodes, places, f.shareFlags)
-	err = lock()
+	if !f.unlimited() {
+		giveUp = nil
+	}
+	places.during(giveUp, func(err error) {
+		if show == nil || show.screen == nil { // it has a line already
+			say.warn(places.last().name, "%v; waiting for them", err)
+		}
+	})
+	err = lock(ctx)
 	show.stop()
+	if places.hopeless != nil && err != nil && !errors.Is(err, redlatch.ErrLost) {
+		err = places.hopeless
+	}
 	return time.Since(asked), err
 }
 

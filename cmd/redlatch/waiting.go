@@ -24,8 +24,7 @@ const (
 	waitRefresh = 500 * time.Millisecond
 	// waitLine is after how long a wait is reported where there is no terminal. The next one follows when the wait is waitRarer times as long,
 	// and after waitMost at the latest. It is longer than OutagePatience, after
-	// which an outage is reported in any case unless nodes take long to miss
-	// their time limit.
+	// which an outage is reported in any case.
 	waitLine  = 2500 * time.Millisecond
 	waitRarer = 4
 	waitMost  = 10 * time.Minute
@@ -213,6 +212,58 @@ type places struct {
 	mu   sync.Mutex
 	seen waitView  // without what is asked for: it has the name once we wait
 	at   time.Time // when it was seen
+
+	answered bool        // a quorum has answered: neither addresses nor password are wrong
+	outage   time.Time   // when the outage was noticed; zero if there is none
+	missing  int         // rounds in a row without a quorum
+	told     bool        // that the outage lasts
+	tell     func(error) // gets the error of an outage that lasts, unless the wait ends
+	giveUp   func()      // ends the wait; nil if it has a limit of its own
+	hopeless error       // why the wait was ended
+}
+
+// outageRounds is how many rounds must fail before an outage lasts: a node that
+// misses the time limit of one may only be slow.
+const outageRounds = 3
+
+// during has places follow the outages of a wait.
+func (p *places) during(giveUp func(), tell func(error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.giveUp, p.tell, p.hopeless = giveUp, tell, nil
+}
+
+// endured judges a round of a wait: nodes that have answered before are waited for.
+// The mutex is held. It returns what to call without it.
+func (p *places) endured(err error) func() {
+	var quorum *redlatch.QuorumError
+	if !errors.As(err, &quorum) && !errors.Is(err, redlatch.ErrChanging) || quorum != nil && answersOf(quorum) >= quorum.Need {
+		p.answered, p.outage, p.missing, p.told = true, time.Time{}, 0, false
+		return nil
+	}
+	if p.missing++; p.missing == 1 {
+		p.outage = p.at
+	}
+	lasts := p.missing >= outageRounds && p.at.Sub(p.outage) >= redlatch.OutagePatience
+	switch {
+	case p.giveUp != nil && !p.answered && lasts:
+		p.hopeless = err
+		return p.giveUp
+	case p.answered && lasts && !p.told && p.tell != nil:
+		p.told = true
+		return func() { p.tell(err) }
+	}
+	return nil
+}
+
+// answersOf is how many nodes answered that grant, or will after a quarantine.
+func answersOf(e *redlatch.QuorumError) (n int) {
+	for _, r := range e.Nodes {
+		if r.Err == nil && r.Reply.Status != node.Misconfigured {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *places) LockStart(ctx context.Context, l observe.LockStart) context.Context {
@@ -226,11 +277,15 @@ func (p *places) LockEnd(context.Context, observe.LockEnd) {}
 
 func (p *places) Waiting(_ context.Context, w observe.Waiting) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.at = time.Now()
 	p.seen = waitView{name: w.Name, place: w.Place, outage: outageOf(w.Err)}
 	if quorum := (*redlatch.QuorumError)(nil); errors.As(w.Err, &quorum) {
 		p.seen.left, p.seen.quarantined = quorum.QuarantineLeft, quorum.Quarantined
+	}
+	then := p.endured(w.Err)
+	p.mu.Unlock()
+	if then != nil {
+		then()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -55,6 +56,33 @@ func TestWaitingLineObeysNobody(t *testing.T) {
 	if got, want := (waitView{name: "job", nodes: 3, silent: 2}).line(), `redlatch: waiting for "job" (0s so far): 2 of 3 nodes do not answer`; got != want {
 		t.Errorf("an outage: %q, want %q", got, want)
 	}
+}
+
+// TestWaitGoesOnThroughAnOutageOnceTheNodesHaveAnswered freezes a server for longer
+// than a server that never answered is waited for.
+func TestWaitGoesOnThroughAnOutageOnceTheNodesHaveAnswered(t *testing.T) {
+	t.Parallel()
+	server := servertest.Redis(t, 1)[0]
+	nodes := server.URL()
+	release := hold(t, t.TempDir(), "redlatch", "run", "--ttl", "30s", "--nodes", nodes)
+	shown := onTerminal(t, "env", "TERM=xterm", "NO_COLOR=1", "redlatch", "run", "--nodes", nodes, "job", "--", "echo", "mine")
+	shown.shows("1st in the queue")
+	quiet := onTerminal(t, "redlatch", "run", "-q", "--nodes", nodes, "job", "--", "echo", "mine")
+	limited, stderr := start(t, "run", "-q", "-w", "3s", "--nodes", nodes, "job", "--", "true")
+	if !poll.Holds(poll.Patience, func() bool { return strings.Contains(these(server).run(t, 0, "ls").stdout, "  3  ") }) {
+		t.Fatal("they do not all wait")
+	}
+	server.Freeze()
+	quiet.shows("; waiting for them")
+	shown.shows(`waiting for nodes for "job" (`)
+	if code := exitCode(t, limited.Wait()); code != exitNoQuorum {
+		t.Errorf("with -w: exit code %d; %s", code, stderr)
+	}
+	server.Thaw()
+	shown.shows("in the queue")
+	release()
+	shown.shows("mine")
+	quiet.shows("mine")
 }
 
 func TestPlacesAreOrdinals(t *testing.T) {
