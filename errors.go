@@ -147,9 +147,15 @@ func (e *QuorumError) Error() string {
 	for i, r := range e.Nodes {
 		said[i] = r.String()
 	}
-	why := fmt.Sprintf("no quorum (%d of %d needed)", e.Need, len(e.Nodes))
-	if e.Late {
-		why = fmt.Sprintf("too late: no validity left after %v", e.Elapsed.Round(time.Microsecond))
+	all := len(e.Nodes)
+	why := fmt.Sprintf(" no quorum (%d of %d needed):", e.Need, all)
+	switch gone := e.gone(); {
+	case e.Late:
+		why = fmt.Sprintf(" too late: no validity left after %v:", e.Elapsed.Round(time.Microsecond))
+	case all == 1:
+		why = "" // what the node said is all
+	case gone > all-e.Need:
+		why = fmt.Sprintf(" %d of %d nodes no longer have it:", gone, all)
 	}
 	what := fmt.Sprintf("%s %q", e.Op, e.Name)
 	switch {
@@ -158,7 +164,7 @@ func (e *QuorumError) Error() string {
 	case e.Op == node.OpMark:
 		what = "mark the nodes"
 	}
-	s := fmt.Sprintf("redlatch: cannot %s: %s: %s", what, why, strings.Join(said, "; "))
+	s := fmt.Sprintf("redlatch: cannot %s:%s %s", what, why, strings.Join(said, "; "))
 	if e.quarantined(node.ReasonNew) {
 		s += "; " + waitOut
 	}
@@ -166,6 +172,17 @@ func (e *QuorumError) Error() string {
 		s += "; a node that lost its marker is marked when a quorum confirms the membership, or by redlatch init"
 	}
 	return s
+}
+
+// gone is how many nodes say that the lock which is to be extended or released is
+// not, or no longer, the caller's.
+func (e *QuorumError) gone() (n int) {
+	for _, r := range e.Nodes {
+		if r.Err == nil && (e.Op == node.OpExtend || e.Op == node.OpRelease) && (r.Reply.Status == node.Absent || r.Reply.Status == node.Held) {
+			n++
+		}
+	}
+	return n
 }
 
 // waitOut says what to do about nodes that are new or have lost their data.

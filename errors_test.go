@@ -49,14 +49,14 @@ func TestALossSaysWhichLockSinceWhenAndWhy(t *testing.T) {
 		"cut off": {
 			strike: func(links locktest.Links) { links[0].Cut(); links[1].Cut() },
 			want: `^redlatch: "job" is lost, held since HH:MM:SS \(\S+s\): it could not be extended in time: ` +
-				`cannot extend "job": no quorum \(2 of 3 needed\): memory:1: no route to host; memory:2: no route to host; memory:3: (granted|no reply in time)$`,
+				`cannot extend "job": no quorum \(2 of 3 needed\): memory:1: no route to host; memory:2: no route to host; memory:3: (granted|not waited for)$`,
 		},
 		"taken": {
 			strike: func(links locktest.Links) {
 				links.Drop("job")
 			},
 			want: `^redlatch: "job" is lost, held since HH:MM:SS \(\S+s\): the nodes say that it is no longer ours: ` +
-				`cannot extend "job": no quorum \(2 of 3 needed\): memory:1: (not held|no reply in time); memory:2: .*; memory:3: .*$`,
+				`cannot extend "job": 2 of 3 nodes no longer have it: memory:1: (not held|not waited for); memory:2: .*; memory:3: .*$`,
 		},
 		"not extended": {
 			opts: redlatch.LockOptions{NoKeepAlive: true},
@@ -160,7 +160,7 @@ func TestOutstandingReplyIsNotLoggedAsAChange(t *testing.T) {
 			for links[0].Count(node.OpExtend) < tried+2 {
 				time.Sleep(10 * time.Millisecond)
 			}
-			if lines := log.with("level=WARN", "could not be extended"); len(lines) != 1 || !strings.Contains(lines[0], "memory:1: no reply in time") {
+			if lines := log.with("level=WARN", "could not be extended"); len(lines) != 1 || !strings.Contains(lines[0], "memory:1: not waited for") {
 				t.Errorf("%s: the log says %q, want the first failure, with a reply outstanding", phase.name, lines)
 			}
 		}

@@ -309,10 +309,16 @@ func checkWait(d time.Duration) error {
 }
 
 func checkDuration(field string, d, least, most time.Duration) error {
-	if d < least || d > most {
-		return &ConfigError{Field: field, Value: d, Bound: fmt.Sprintf("between %s and %s", long(least), long(most))}
+	bound := ""
+	switch {
+	case d < least:
+		bound = "at least " + long(least) // the nodes may allow less than most
+	case d > most:
+		bound = fmt.Sprintf("between %s and %s", long(least), long(most))
+	default:
+		return nil
 	}
-	return nil
+	return &ConfigError{Field: field, Value: d, Bound: bound}
 }
 
 // long is a duration, in days if it has many.

@@ -114,7 +114,7 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 			t.Errorf("without a marker found is %+v", f)
 		}
 		w.inService("1 2 3")
-		if f := find(redlatch.Options{}, alone); f.Severity != node.Danger || !strings.Contains(f.Found, "missing 2 3") {
+		if f := find(redlatch.Options{}, alone); f.Severity != node.Danger || !strings.Contains(f.Found, "this client lacks 2 3") {
 			t.Errorf("found is %+v", f)
 		}
 		if f := find(redlatch.Options{AnyMembership: true}, alone); f.Severity != node.Advice || !strings.Contains(f.Found, "AnyMembership") {

@@ -93,12 +93,12 @@ func TestMembershipOfOneBesideOneOfThreeIsRefused(t *testing.T) {
 		must(t, err)
 		err = early.Extend(t.Context())
 		locktest.WantErr(t, err, redlatch.ErrLost, redlatch.ErrConfig)
-		wantText(t, err, "missing 2 3")
+		wantText(t, err, "this client lacks 2 3")
 		time.Sleep(quarantine)
 
 		err = try(t, alone(false))
 		locktest.WantErr(t, err, redlatch.ErrConfig)
-		wantText(t, err, "missing 2 3", "use that membership", "redlatch init")
+		wantText(t, err, "this client lacks 2 3", "use that membership", "redlatch init")
 		if errors.Is(err, redlatch.ErrChanging) {
 			t.Errorf("%v says that it passes", err)
 		}

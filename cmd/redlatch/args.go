@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,9 @@ func meantFlag(cmd *cobra.Command, err error) string {
 	}
 	word := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // one dash too few, perhaps
 	word, _, _ = strings.Cut(word, "=")
+	if slices.Contains([]string{"o", "output", "format"}, word) && cmd.Flags().Lookup("json") != nil {
+		return "give --json, for output that programs read"
+	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if near, edits := nearest(word, names); len(word) > 1 && isSlip(word, edits) {

@@ -104,7 +104,13 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 	case err != nil:
 		return unwritten(err)
 	case up.Answered < up.Need:
-		return &outcome{code: exitNoQuorum, event: "no_quorum", err: fmt.Errorf("%d of %d nodes answer; quorum is %d", up.Answered, len(up.Nodes), up.Need)}
+		quorum := &redlatch.QuorumError{Need: up.Need}
+		for _, n := range up.Nodes {
+			quorum.Nodes = append(quorum.Nodes, node.Result{Node: n.Node, Err: n.Err})
+		}
+		end := outcomeOf(quorum)
+		end.err, end.hint = fmt.Errorf("%d of %d nodes answer; quorum is %d", up.Answered, len(up.Nodes), up.Need), ""
+		return end
 	case up.Answered < len(up.Nodes):
 		return &outcome{code: exitEndangered, event: "degraded", err: errors.New(silent(up))}
 	case up.Worst() == node.Danger:

@@ -24,6 +24,7 @@ const (
 	exitNoQuorum     = 69                      // too few nodes answered
 	exitCannotCreate = 73                      // a file cannot be written
 	exitHeld         = 75                      // another holds the lock, or the wait is over
+	exitDenied       = 77                      // the servers refuse the password
 	exitLost         = 79                      // the lock was lost while CMD ran
 	exitCannotRun    = supervise.CodeCannotRun // CMD is there and cannot be run
 	exitNotFound     = 127                     // CMD is not there
@@ -134,13 +135,21 @@ func outcomeOf(err error) *outcome {
 			ours.Problem = strings.Replace(bad.Problem, bad.Field+" ", flag+" ", 1)
 			err = &ours
 		}
-		return usageError(err, settingHints[bad.Field])
+		hint := settingHints[bad.Field]
+		if strings.HasPrefix(bad.Bound, "at least") { // the hints are for too much
+			hint = ""
+		}
+		return usageError(err, hint)
 	case errors.Is(err, redlatch.ErrQuarantine):
 		return &outcome{code: exitNoQuorum, event: "quarantine", err: err}
 	case errors.Is(err, admin.ErrNotFresh):
 		return &outcome{code: exitUsage, event: "not_fresh", err: err, hint: "leave out --assume-fresh: init then waits until the nodes are trusted"}
 	case errors.Is(err, redlatch.ErrNoQuorum):
-		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: quorumHint(err)}
+		end := &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: quorumHint(err)}
+		if denied(err) {
+			end.code, end.event = exitDenied, "denied"
+		}
+		return end
 	}
 	return usageError(err, "try redlatch --help")
 }
@@ -158,8 +167,10 @@ var settingHints = map[string]string{
 	"Slots":      "all that use a name must give the same --slots",
 	"occurrence": onceHint,
 	"Keep":       "to run a job once in a longer time, use redlatch run --once",
-	"TTL":        "try without --ttl: the lock is kept for as long as CMD runs, whatever its TTL",
+	"TTL":        hintTTL,
 }
+
+const hintTTL = "try without --ttl: the lock is kept for as long as CMD runs, whatever its TTL"
 
 // message is an error on one line, without the prefix that the reporter adds.
 func message(err error) string {

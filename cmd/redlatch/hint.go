@@ -68,6 +68,39 @@ func quorumHint(err error) string {
 	return hintMajority
 }
 
+// denied reports whether so many nodes refuse the password that there is no quorum.
+func denied(err error) bool {
+	var quorum *redlatch.QuorumError
+	if !errors.As(err, &quorum) {
+		return false
+	}
+	n := 0
+	for _, r := range quorum.Nodes {
+		if passwordHint(r.Err) != "" {
+			n++
+		}
+	}
+	return n > len(quorum.Nodes)-quorum.Need
+}
+
+// passwordHint is the hint for a node that refuses the password; empty for others.
+func passwordHint(err error) string {
+	var (
+		server *redis.ServerError
+		state  interface{ SQLState() string }
+		number *mysqldriver.MySQLError
+	)
+	switch {
+	case errors.As(err, &server) && server.Code == "NOAUTH":
+		return hintPassword
+	case errors.As(err, &server) && server.Code == "WRONGPASS",
+		errors.As(err, &state) && (state.SQLState() == "28P01" || state.SQLState() == "28000"),
+		errors.As(err, &number) && (number.Number == 1045 || number.Number == 1698): // access denied
+		return hintWrong
+	}
+	return ""
+}
+
 // nodeHint says what to do about the error of one node. known is true if the
 // error itself says so, or needs no hint.
 func nodeHint(name string, err error) (hint string, known bool) {
@@ -79,7 +112,9 @@ func nodeHint(name string, err error) (hint string, known bool) {
 		badCert  *tls.CertificateVerificationError
 		noRecord tls.RecordHeaderError
 	)
+	hint = passwordHint(err)
 	switch {
+	case hint != "":
 	case errors.As(err, &server):
 		return redisHint(server), server.Hint() != ""
 	case errors.As(err, &state):
@@ -109,10 +144,6 @@ func redisHint(err *redis.ServerError) string {
 	switch {
 	case err.Forbidden():
 		return hintACL
-	case err.Code == "NOAUTH":
-		return hintPassword
-	case err.Code == "WRONGPASS":
-		return hintWrong
 	case strings.Contains(err.Text, "DB index is out of range"):
 		return hintDatabase
 	}
@@ -122,9 +153,8 @@ func redisHint(err *redis.ServerError) string {
 // sqlHints are the hints for errors of PostgreSQL, and mysqlHints for those of
 // MySQL and MariaDB.
 var (
-	sqlHints   = map[string]string{"28P01": hintWrong, "28000": hintWrong, "3D000": hintDatabase, "42501": hintRights}
+	sqlHints   = map[string]string{"3D000": hintDatabase, "42501": hintRights}
 	mysqlHints = map[uint16]string{
-		1045: hintWrong, 1698: hintWrong, // access denied
 		1049: hintDatabase,                                                     // no such database
 		1044: hintRights, 1142: hintRights, 1143: hintRights, 1227: hintRights, // no right to the database, the table, a column, an operation
 		3159: "the server wants TLS: add tls=true to the address",

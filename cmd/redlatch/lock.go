@@ -120,8 +120,7 @@ func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration
 		return cause
 	}
 	end := outcomeOf(err)
-	var bad *redlatch.ConfigError
-	if errors.As(err, &bad) && bad.Field == "TTL" {
+	if end.hint == hintTTL {
 		end.hint = "try a shorter --ttl; redlatch init --max-ttl sets the longest"
 	}
 	f.refuse(end, waited)
@@ -251,7 +250,7 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 			return ended(ctx)
 		case errors.Is(err, redlatch.ErrLost):
 			end := lostOutcome(causeOf(err), fmt.Errorf("lock no longer held: %s", lostCause(err)))
-			end.hint = "check that --nodes is the same as for lock" // others know nothing of it
+			end.hint = lostHint(err)
 			return end
 		case errors.As(err, &bad) && bad.Field == "handle":
 			return usageError(err, `use the value that "redlatch lock" put into REDLATCH_HANDLE`)
@@ -260,10 +259,27 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 	}))
 }
 
+// lostHint says why the lock of a handle may be gone. A node that granted it knows
+// its token; but a release teaches it to all.
+func lostHint(err error) string {
+	const over, other = "it expired, was broken or was unlocked before", "check that --nodes is the same as for lock"
+	var lost *redlatch.LostError
+	var quorum *redlatch.QuorumError
+	switch {
+	case !errors.As(err, &lost) || !errors.As(err, &quorum):
+		return other
+	case quorum.Op == node.OpRelease:
+		return over + "; if not, " + other
+	case slices.ContainsFunc(quorum.Nodes, func(r node.Result) bool { return r.Err == nil && r.Reply.Fence >= lost.Token }):
+		return over
+	}
+	return other
+}
+
 // findHandle returns the handle from the argument, from stdin, or from the
 // environment.
 func findHandle(args []string, stdin io.Reader) (string, error) {
-	const hint = `set REDLATCH_HANDLE, as eval "$(redlatch lock NAME)" does, or pass - and the handle on stdin`
+	const hint = `set REDLATCH_HANDLE with lease=$(redlatch lock NAME) || exit; eval "$lease", or pass - and the handle on stdin`
 	handle := os.Getenv(handleVariable)
 	if len(args) > 0 {
 		handle = args[0]

@@ -196,10 +196,7 @@ func (f *lockFlags) await(ctx context.Context, say *reporter, names []string, no
 	}
 	asked := time.Now()
 	show := say.showWaiting(names[0], nodes, places, f.shareFlags)
-	if !f.unlimited() {
-		giveUp = nil
-	}
-	places.during(giveUp, func(err error) {
+	places.during(giveUp, !f.unlimited(), func(err error) {
 		if show == nil || show.screen == nil { // it has a line already
 			say.warn(places.last().name, "%v; waiting for them", err)
 		}

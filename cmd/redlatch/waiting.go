@@ -218,7 +218,8 @@ type places struct {
 	missing  int         // rounds in a row without a quorum
 	told     bool        // that the outage lasts
 	tell     func(error) // gets the error of an outage that lasts, unless the wait ends
-	giveUp   func()      // ends the wait; nil if it has a limit of its own
+	giveUp   func()      // ends the wait
+	limited  bool        // it has a limit of its own
 	hopeless error       // why the wait was ended
 }
 
@@ -227,10 +228,10 @@ type places struct {
 const outageRounds = 3
 
 // during has places follow the outages of a wait.
-func (p *places) during(giveUp func(), tell func(error)) {
+func (p *places) during(giveUp func(), limited bool, tell func(error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.giveUp, p.tell, p.hopeless = giveUp, tell, nil
+	p.giveUp, p.limited, p.tell, p.hopeless = giveUp, limited, tell, nil
 }
 
 // endured judges a round of a wait: nodes that have answered before are waited for.
@@ -246,10 +247,10 @@ func (p *places) endured(err error) func() {
 	}
 	lasts := p.missing >= outageRounds && p.at.Sub(p.outage) >= redlatch.OutagePatience
 	switch {
-	case p.giveUp != nil && !p.answered && lasts:
+	case !p.answered && (lasts && !p.limited || denied(err)):
 		p.hopeless = err
 		return p.giveUp
-	case p.answered && lasts && !p.told && p.tell != nil:
+	case p.answered && lasts && !p.told:
 		p.told = true
 		return func() { p.tell(err) }
 	}

@@ -21,7 +21,7 @@ var (
 
 	// ErrPending is for a node that had not answered when the round was
 	// decided.
-	ErrPending = errors.New("redlatch: no reply in time")
+	ErrPending = errors.New("redlatch: not waited for")
 
 	// errSuspect is for a node that was not asked, because it does not answer
 	// and enough calls to it are in flight.

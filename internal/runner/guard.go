@@ -275,10 +275,10 @@ func Difference(mine, theirs string) string {
 	}
 	var parts []string
 	if missing := without(b, a); missing != "" {
-		parts = append(parts, "missing "+missing)
+		parts = append(parts, "this client lacks "+missing)
 	}
 	if extra := without(a, b); extra != "" {
-		parts = append(parts, "not there "+extra)
+		parts = append(parts, "the servers do not know "+extra)
 	}
 	return strings.Join(parts, "; ")
 }

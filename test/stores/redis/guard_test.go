@@ -212,7 +212,7 @@ func TestClientsWithAnotherMembershipAreRefused(t *testing.T) {
 	for _, opts := range []redlatch.Options{{}, guardOff(redlatch.Options{})} {
 		err := second(opts)
 		wantErr(t, err, redlatch.ErrConfig)
-		wantText(t, err, "missing "+b, "not there "+d)
+		wantText(t, err, "this client lacks "+b, "the servers do not know "+d)
 	}
 	// With the check off there are two holders.
 	unchecked := guardOff(redlatch.Options{})
