@@ -82,7 +82,7 @@ func (l *Lease) releaseLater(ctx context.Context) {
 	l.c.cluster.Go(func() {
 		switch err := l.freed(ctx, sent); {
 		case errors.Is(err, ErrLost):
-			l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(l.Token()), "cause", err)
+			l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", l.Token().String(), "cause", err)
 		case err != nil:
 			l.warnNotFreed(err)
 		}

@@ -314,7 +314,7 @@ func (l *Lease) isNews() bool {
 // a logger or an observer may be slow.
 func (l *Lease) tellEnd(end observe.LeaseEnd) {
 	if errors.Is(end.Cause, ErrLost) {
-		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(end.Token), "held", end.Held, "cause", end.Cause)
+		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", end.Token.String(), "held", end.Held, "cause", end.Cause)
 	}
 	l.observeEnd(end)
 }

@@ -90,7 +90,7 @@ func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*Br
 		o.RoundEnd(ctx, end)
 	}
 	if t.Won() {
-		a.c.Log().Warn("redlatch: lock was broken", "name", name, "token", uint64(req.Token))
+		a.c.Log().Warn("redlatch: lock was broken", "name", name, "token", req.Token.String())
 		return report, nil
 	}
 	return report, a.unbroken(ctx, name, t, failed)

@@ -60,8 +60,8 @@
 //  3. Nothing is guessed. An error that is not ErrStale, such as a deadlock, a
 //     serialization failure or a broken connection, is returned as it is, and
 //     says nothing about the token.
-//  4. Tokens stay exact: a BIGINT in SQL, 20 digits in Redis, decimal digits in
-//     a header, a string in JSON.
+//  4. Tokens stay exact: a BIGINT in SQL, 20 digits in Redis and in a
+//     header, a string in JSON.
 //
 // For data this means: a stale holder never writes after the new holder has
 // first claimed the resource. So a holder first claims the resource with its

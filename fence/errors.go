@@ -27,7 +27,7 @@ type StaleError struct {
 }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("redlatch: token %d is stale: %q has seen %d", uint64(e.Token), e.Resource, uint64(e.Highest))
+	return fmt.Sprintf("redlatch: token %v is stale: %q has seen %v", e.Token, e.Resource, e.Highest)
 }
 
 // Is reports that every StaleError is an ErrStale.

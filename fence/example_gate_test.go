@@ -61,7 +61,7 @@ func ExampleGate_CheckRead() {
 	// Output:
 	// reader 12: <nil>
 	// reader 11: <nil>
-	// writer 10: redlatch: token 10 is stale: "report" has seen 12
+	// writer 10: redlatch: token 00000000000000000010 is stale: "report" has seen 00000000000000000012
 	// writer 13: <nil>
-	// reader 12: redlatch: token 12 is stale: "report" has seen 13
+	// reader 12: redlatch: token 00000000000000000012 is stale: "report" has seen 00000000000000000013
 }

@@ -56,6 +56,6 @@ func ExampleMiddleware() {
 	// Output:
 	// order 42 written with token 1763000009876543
 	// <nil>
-	// redlatch: token 1763000000123456 is stale: "/orders/42" has seen 1763000009876543
+	// redlatch: token 00001763000000123456 is stale: "/orders/42" has seen 00001763000009876543
 	// redlatch: request has no token
 }

@@ -29,6 +29,6 @@ func ExampleRedis_Set() {
 	fmt.Println(value.Text, err)
 	// It prints:
 	// <nil>
-	// redlatch: token 1763000000123456 is stale: "config" has seen 1763000009876543
+	// redlatch: token 00001763000000123456 is stale: "config" has seen 00001763000009876543
 	// new <nil>
 }

@@ -41,7 +41,7 @@ func ExampleSQL_Do() {
 	fmt.Println(deposit(newer, 5))
 	// It prints:
 	// <nil>
-	// redlatch: token 1763000000123456 is stale: "accounts/42" has seen 1763000009876543
+	// redlatch: token 00001763000000123456 is stale: "accounts/42" has seen 00001763000009876543
 	// <nil>
 }
 
@@ -69,7 +69,7 @@ func ExampleColumn() {
 	fmt.Println(err)
 	// It prints:
 	// <nil>
-	// redlatch: token 1 is stale: "accounts/42" has seen 2
+	// redlatch: token 00000000000000000001 is stale: "accounts/42" has seen 00000000000000000002
 	// true
 	// <nil>
 }

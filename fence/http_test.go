@@ -287,16 +287,16 @@ func TestTransportSendsTheTokenOnceAndSaysWhose(t *testing.T) {
 		byHand    string
 		want      string
 	}{
-		"its own, of a reader":            {ctx, fence.Transport{Token: 5, Reader: true}, "", "[5] [true]"},
-		"its own, of a writer":            {ctx, fence.Transport{Token: 5}, "", "[5] []"},
-		"the context's, of a reader":      {fence.WithReadToken(ctx, 6), fence.Transport{Token: 5}, "", "[6] [true]"},
-		"the context's, of a writer":      {fence.WithToken(ctx, 6), fence.Transport{Token: 5, Reader: true}, "", "[6] []"},
+		"its own, of a reader":            {ctx, fence.Transport{Token: 5, Reader: true}, "", "[00000000000000000005] [true]"},
+		"its own, of a writer":            {ctx, fence.Transport{Token: 5}, "", "[00000000000000000005] []"},
+		"the context's, of a reader":      {fence.WithReadToken(ctx, 6), fence.Transport{Token: 5}, "", "[00000000000000000006] [true]"},
+		"the context's, of a writer":      {fence.WithToken(ctx, 6), fence.Transport{Token: 5, Reader: true}, "", "[00000000000000000006] []"},
 		"by hand":                         {fence.WithToken(ctx, 6), fence.Transport{Token: 5}, "9", "[9] []"},
-		"the largest":                     {ctx, fence.Transport{Token: node.MaxToken}, "", "[9007199254740991] []"},
+		"the largest":                     {ctx, fence.Transport{Token: node.MaxToken}, "", "[00009007199254740991] []"},
 		"no token":                        {ctx, fence.Transport{Reader: true}, "", "[] []"},
 		"none, by mistake":                {fence.WithToken(ctx, 0), fence.Transport{Token: 5}, "", ""},
 		"too large":                       {fence.WithToken(ctx, node.MaxToken+1), fence.Transport{}, "", ""},
-		"a reader's that became writer's": {fence.WithToken(fence.WithReadToken(ctx, 6), 7), fence.Transport{}, "", "[7] []"},
+		"a reader's that became writer's": {fence.WithToken(fence.WithReadToken(ctx, 6), 7), fence.Transport{}, "", "[00000000000000000007] []"},
 	} {
 		var got string
 		c.transport.Base = roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -117,7 +117,7 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	if err != nil {
 		p := problemFor(err)
 		if p.Status == http.StatusServiceUnavailable {
-			m.Logger.ErrorContext(r.Context(), "redlatch: token could not be checked", "resource", resource, "token", uint64(token), "error", err)
+			m.Logger.ErrorContext(r.Context(), "redlatch: token could not be checked", "resource", resource, "token", token.String(), "error", err)
 		}
 		p.write(w)
 		return

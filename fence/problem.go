@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 
 	"github.com/redlatch/redlatch/node"
 )
@@ -34,8 +33,6 @@ type problem struct {
 	Highest  string `json:"highest,omitempty"`
 }
 
-func decimal(t node.Token) string { return strconv.FormatUint(uint64(t), 10) }
-
 // problemFor returns what a client may know of an error. Faults inside the
 // server are not shown to it.
 func problemFor(err error) problem {
@@ -44,7 +41,7 @@ func problemFor(err error) problem {
 	switch {
 	case errors.As(err, &stale):
 		return problem{Type: problemStale, Title: "Stale token", Status: http.StatusConflict, Detail: stale.Error(),
-			Resource: stale.Resource, Token: decimal(stale.Token), Highest: decimal(stale.Highest)}
+			Resource: stale.Resource, Token: stale.Token.String(), Highest: stale.Highest.String()}
 	case errors.Is(err, ErrNoToken):
 		return problem{Type: problemMissing, Title: "Token required", Status: http.StatusPreconditionRequired,
 			Detail: "send the fencing token of your lock in the header " + TokenHeader}

@@ -48,7 +48,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header == nil {
 		r.Header = http.Header{}
 	}
-	r.Header.Set(TokenHeader, decimal(token))
+	r.Header.Set(TokenHeader, token.String())
 	if reads {
 		r.Header.Set(ReaderHeader, "true")
 	}

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -52,7 +51,7 @@ func tokenText(t redlatch.Token) string {
 	if t == 0 {
 		return ""
 	}
-	return strconv.FormatUint(uint64(t), 10)
+	return t.String()
 }
 
 // watch shows times relative to now. If now is zero, the page's script writes

@@ -11,6 +11,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/demo"
+	"github.com/redlatch/redlatch/internal/terminal"
 )
 
 // exitBroken is the exit code of a demo in which a promise was broken.
@@ -49,13 +50,19 @@ var toneColours = map[demo.Tone]string{demo.Heading: "1", demo.Good: "32", demo.
 func runDemo(out io.Writer, say *reporter, opts demo.Options) error {
 	ctx, stop := untilSignal()
 	defer stop()
+	last := ""
 	opts.Print = func(l demo.Line) error {
 		text := l.Text
 		switch {
 		case l.Tone == demo.Heading:
 			text = "\n" + paint(out, toneColours[l.Tone], text)
 		case l.Who != "":
-			text = fmt.Sprintf("   %-9s", l.Who) + paint(out, toneColours[l.Tone], text)
+			text = fmt.Sprintf("   %-9s", l.Who)
+			for i, part := range terminal.Apart(l.Text, &last) {
+				if part != "" {
+					text += paint(out, []string{toneColours[l.Tone], "2"}[i%2], part)
+				}
+			}
 		}
 		return say.print(out, fields{}.add("time", time.Now()).with("who", l.Who).add("tone", string(l.Tone)).add("text", l.Text), text+"\n")
 	}

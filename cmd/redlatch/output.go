@@ -76,13 +76,13 @@ func writeJSON(out io.Writer, v any) error { return encoder(visible{out}).Encode
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// tokenText is a token as users see it: its digits, without leading zeros,
-// ready for SQL or a comparison in a shell. It is empty for none.
+// tokenText is a token as users see it: 20 digits, which sort. It is empty for
+// none.
 func tokenText(t redlatch.Token) string {
 	if t == 0 {
 		return ""
 	}
-	return strconv.FormatUint(uint64(t), 10)
+	return t.String()
 }
 
 // visible writes JSON with all that is not printable as an escape. JSON itself

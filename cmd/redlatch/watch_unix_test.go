@@ -38,5 +38,5 @@ func TestWatchPrintsAnOutageOnceAndGoesOn(t *testing.T) {
 	}
 	next(`^\S+  free$`)
 	handleOf(t, nodes, "job", "--ttl", "25s")
-	next(`^\S+  held by \S+, token [0-9]{16}$`)
+	next(`^\S+  held by \S+, token [0-9]{20}$`)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/terminal"
 )
 
 func main() {
@@ -36,12 +38,16 @@ type line struct {
 	Time            time.Time
 	Who, Tone, Text string
 
+	Parts []part // of the text
 	Y     int
 	at    time.Duration
 	From  float64 // percent of the whole time
 	To    float64
 	Still bool // it is also shown where nothing may move
 }
+
+// part is a part of a text, and what follows it in fainter letters.
+type part struct{ Plain, Dim string }
 
 // linger is how long a part stays after its last line, in addition to the pace of
 // the demo.
@@ -52,7 +58,7 @@ const linger = 2 * time.Second
 // the first to be shown, and the only one where nothing may move.
 func draw(w io.Writer, demo io.Reader) error {
 	var all []*line
-	parts, height := [][]*line{nil}, 0
+	parts, height, token := [][]*line{nil}, 0, ""
 	for in := json.NewDecoder(demo); in.More(); {
 		l := &line{}
 		if err := in.Decode(l); err != nil {
@@ -63,6 +69,13 @@ func draw(w io.Writer, demo io.Reader) error {
 		}
 		last := len(parts) - 1
 		all, parts[last] = append(all, l), append(parts[last], l)
+		for i, text := range terminal.Apart(l.Text, &token) {
+			if i%2 == 0 {
+				l.Parts = append(l.Parts, part{Plain: text})
+			} else {
+				l.Parts[i/2].Dim = text
+			}
+		}
 		l.at = l.Time.Sub(all[0].Time) + time.Duration(last)*linger
 		l.Y = 38 + 22*len(parts[last])
 		l.Still = last == 1
@@ -88,7 +101,7 @@ var picture = template.Must(template.New("").Parse(`<svg xmlns="http://www.w3.or
 svg{--back:#f6f8fa;--edge:#d0d7de;--text:#1f2328;--dim:#59636e;--good:#116329;--fault:#7d4e00;--bad:#a40e26}
 @media(prefers-color-scheme:dark){svg{--back:#151b23;--edge:#3d444d;--text:#f0f6fc;--dim:#9198a1;--good:#3fb950;--fault:#d29922;--bad:#f85149}}
 text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:var(--text);white-space:pre}
-.who,.title{fill:var(--dim)}.heading{font-weight:bold}.good{fill:var(--good)}.fault{fill:var(--fault)}.bad{fill:var(--bad);font-weight:bold}
+.who,.title{fill:var(--dim)}.heading{font-weight:bold}.good{fill:var(--good)}.fault{fill:var(--fault)}.bad{fill:var(--bad);font-weight:bold}tspan{fill:var(--dim);font-weight:normal}
 g{opacity:0}g.still{opacity:1}
 @media(prefers-reduced-motion:no-preference){
 {{range $i, $l := .Lines -}}
@@ -100,6 +113,6 @@ g{opacity:0}g.still{opacity:1}
 <path d="M0 38.5H800" stroke="var(--edge)"/>
 {{range $i, $l := .Lines -}}
 <g id="l{{$i}}"{{if .Still}} class="still"{{end}}><text class="who" x="20" y="{{.Y}}">{{html .Who}}</text>
-<text class="{{.Tone}}" x="{{if .Who}}104{{else}}20{{end}}" y="{{.Y}}">{{html .Text}}</text></g>
+<text class="{{.Tone}}" x="{{if .Who}}104{{else}}20{{end}}" y="{{.Y}}">{{range .Parts}}{{html .Plain}}{{with .Dim}}<tspan>{{.}}</tspan>{{end}}{{end}}</text></g>
 {{end}}</svg>
 `))

@@ -46,7 +46,7 @@ func (s *story) contention() {
 
 // sum is what was written, as a line has it.
 func (e event) sum() string {
-	return fmt.Sprintf("token %d  %d + %d = %d", e.Token, e.Was, e.Is-e.Was, e.Is)
+	return fmt.Sprintf("token %v  %d + %d = %d", e.Token, e.Was, e.Is-e.Was, e.Is)
 }
 
 // pausedHolder stops a client between its last look at the lock and its write.
@@ -55,7 +55,7 @@ func (s *story) pausedHolder() {
 	a := s.client(order{Name: "A", Amount: 10, Pauses: true})
 	e := s.expect(a, about)
 	must(a.pause())
-	s.say("A", Plain, "token %d  has the lock, read %d, is about to write %d", e.Token, e.Was, e.Is)
+	s.say("A", Plain, "token %v  has the lock, read %d, is about to write %d", e.Token, e.Was, e.Is)
 	s.say("A", Fault, "process %d is stopped (SIGSTOP)", a.pid())
 	other := s.takesOver()
 	a.answer()
@@ -65,10 +65,10 @@ func (s *story) pausedHolder() {
 	e = s.expect(a, written, refused)
 	a.answer()
 	if e.What == refused {
-		s.promise(e.Highest == other.Token, "account", "refuses A: token %d is older than %d", e.Token, e.Highest)
+		s.promise(e.Highest == other.Token, "account", "refuses A: token %v is older than %v", e.Token, e.Highest)
 	} else {
 		s.broken = s.broken || !s.NoFence
-		s.say("account", Bad, "accepts A, whose token %d is older than %d", e.Token, other.Token)
+		s.say("account", Bad, "accepts A, whose token %v is older than %v", e.Token, other.Token)
 	}
 	if balance := s.account.read(); balance == other.Is {
 		s.say("account", Good, "balance %d: what B wrote is still there", balance)
