@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/internal/optional"
@@ -24,6 +25,7 @@ type Client struct {
 	carrier
 	opts    Options
 	cluster *runner.Cluster
+	told    atomic.Int64 // when the quarantine ends that was logged last, on the client's clock
 }
 
 // New returns a client for the given nodes. The client owns them: Close closes

@@ -319,6 +319,29 @@ func (l *Lease) tellEnd(end observe.LeaseEnd) {
 	l.observeEnd(end)
 }
 
+// waitsOut is what a wait for a quarantine is logged as, by default too.
+const waitsOut = "redlatch: waiting until servers leave quarantine"
+
+// logsQuarantine returns what logs that a wait for a quarantine begins, once for
+// each quarantine; nil if there is nothing to log.
+func (c *Client) logsQuarantine(name string, failure error) func() {
+	e, ok := failure.(*QuorumError)
+	if !ok || e.QuarantineLeft == 0 {
+		return nil
+	}
+	now, told := c.cluster.Clock().Uptime(), c.told.Load()
+	if now < time.Duration(told) || !c.told.CompareAndSwap(told, int64(now+e.QuarantineLeft+time.Second)) {
+		return nil
+	}
+	return func() {
+		args := []any{"name", name, "servers", e.Quarantined, "left", e.QuarantineLeft.Round(time.Second)}
+		if e.quarantined(node.ReasonNew) {
+			args = append(args, "why", lockerrors.NewServers, "hint", lockerrors.AvoidWait+" or Options.AssumeFresh")
+		}
+		c.opts.Logger.Warn(waitsOut, args...)
+	}
+}
+
 // said is what a node did about an extension, as far as the log distinguishes
 // it.
 type said uint8

@@ -183,3 +183,28 @@ func TestThatNothingWasSentIsWrappedAndNotSaid(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitForNewServersIsLoggedByDefault has callers of one client wait, who are many
+// and set no Logger.
+func TestWaitForNewServersIsLoggedByDefault(t *testing.T) {
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	var log logged
+	slog.SetDefault(log.options().Logger)
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := locktest.NewGuarded(3)
+		client := locktest.NewClient(t, nodes, redlatch.Options{})
+		for _, name := range []string{"a", "b"} {
+			go client.Do(t.Context(), name, nil, func(context.Context, *redlatch.Lease) error { return nil })
+		}
+		time.Sleep(time.Second)
+		lines := log.with("waiting until servers leave quarantine", "servers=3 left=3", "looks like one that lost its locks", "--assume-fresh", "AssumeFresh")
+		if len(lines) != 1 {
+			t.Errorf("in the first second the log says %q", log.String())
+		}
+		time.Sleep(time.Minute)
+		if strings.Count(log.String(), "\n") != 1 {
+			t.Errorf("after it the log says %q", log.String())
+		}
+	})
+}

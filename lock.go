@@ -179,11 +179,18 @@ func (a *attempt) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 	switch what {
 	case protocol.Waits:
 		a.failure = a.failureOf(cl)
-		if o, ok := a.c.opts.Observer.(observe.WaitObserver); ok {
-			ctx, w := a.ctx, observe.Waiting{Name: a.name, Place: cl.Core().Place(), Waited: a.run.Waited(), Err: a.failure}
-			return func() { o.Waiting(ctx, w) }
+		o, observed := a.c.opts.Observer.(observe.WaitObserver)
+		log := a.c.logsQuarantine(a.name, a.failure)
+		if !observed {
+			return log
 		}
-		return nil
+		ctx, w := a.ctx, observe.Waiting{Name: a.name, Place: cl.Core().Place(), Waited: a.run.Waited(), Err: a.failure}
+		return func() {
+			if log != nil {
+				log()
+			}
+			o.Waiting(ctx, w)
+		}
 	case protocol.Won:
 		a.lease = newLease(a, cl)
 		return nil

@@ -97,8 +97,8 @@ type Options struct {
 	AssumeFresh bool
 
 	// Logger logs what an operator needs to know. What endangers locks, such as a
-	// server that may evict them, is an error. By default only errors are logged, by
-	// slog.Default.
+	// server that may evict them, is an error. By default errors are logged, by slog.Default,
+	// and that Lock waits for a quarantine.
 	Logger *slog.Logger
 
 	// Observer is notified of every lock, round and lease, for traces and
@@ -241,19 +241,23 @@ func (o Options) withDefaults() (Options, error) {
 		clientaccess.SetClock(&o.settings, runner.NewSystemClock())
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(errorsOnly{slog.DiscardHandler})
+		o.Logger = slog.New(byDefault{slog.DiscardHandler})
 	}
 	return o, nil
 }
 
-// errorsOnly passes errors on to what is the default when they come.
-type errorsOnly struct{ slog.Handler }
+// byDefault passes errors, and why a lock takes half a minute, on to what is the
+// default when they come.
+type byDefault struct{ slog.Handler }
 
-func (errorsOnly) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelError && slog.Default().Enabled(ctx, level)
+func (byDefault) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && slog.Default().Enabled(ctx, level)
 }
 
-func (errorsOnly) Handle(ctx context.Context, line slog.Record) error {
+func (byDefault) Handle(ctx context.Context, line slog.Record) error {
+	if line.Level < slog.LevelError && line.Message != waitsOut {
+		return nil
+	}
 	return slog.Default().Handler().Handle(ctx, line)
 }
 

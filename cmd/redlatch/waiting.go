@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/terminal"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
@@ -128,6 +130,7 @@ type waitView struct {
 	// wait for something else too.
 	quarantined int
 	left        time.Duration
+	fresh       bool // they are new, or have lost their data
 }
 
 // look asks the nodes whom they name as the holder.
@@ -168,7 +171,11 @@ func inspect(ctx context.Context, nodes []redlatch.Node, name string) []node.Res
 func (v waitView) line() string {
 	place := ""
 	if v.left > 0 {
-		return harmless(fmt.Sprintf("redlatch: waiting for %s to leave quarantine (%v left)", count(v.quarantined, "node"), roundUp(v.left)))
+		why := ""
+		if v.fresh {
+			why = ": " + lockerrors.NewServers + "; " + lockerrors.AvoidWait
+		}
+		return harmless(fmt.Sprintf("redlatch: waiting for %s to leave quarantine (%v left)%s", count(v.quarantined, "node"), roundUp(v.left), why))
 	}
 	if v.outage != "" {
 		return harmless(fmt.Sprintf("redlatch: waiting for nodes for %q (%v so far): %s", v.name, v.waited.Round(time.Second), v.outage))
@@ -282,6 +289,7 @@ func (p *places) Waiting(_ context.Context, w observe.Waiting) {
 	p.seen = waitView{name: w.Name, place: w.Place, outage: outageOf(w.Err)}
 	if quorum := (*redlatch.QuorumError)(nil); errors.As(w.Err, &quorum) {
 		p.seen.left, p.seen.quarantined = quorum.QuarantineLeft, quorum.Quarantined
+		p.seen.fresh = slices.ContainsFunc(quorum.Nodes, func(r node.Result) bool { return r.Err == nil && r.Reply.Value == node.ReasonNew })
 	}
 	then := p.endured(w.Err)
 	p.mu.Unlock()

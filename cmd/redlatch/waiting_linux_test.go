@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
@@ -55,6 +56,9 @@ func TestWaitingLineObeysNobody(t *testing.T) {
 	}
 	if got, want := (waitView{name: "job", nodes: 3, silent: 2}).line(), `redlatch: waiting for "job" (0s so far): 2 of 3 nodes do not answer`; got != want {
 		t.Errorf("an outage: %q, want %q", got, want)
+	}
+	if got := (waitView{quarantined: 3, left: 31 * time.Second, fresh: true}).line(); !strings.HasSuffix(got, "(31s left): "+lockerrors.NewServers+"; "+lockerrors.AvoidWait) {
+		t.Errorf("new servers: %q", got)
 	}
 }
 

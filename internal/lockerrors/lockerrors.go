@@ -24,6 +24,12 @@ var (
 // not extended in time.
 var ErrNotExtended = errors.New("redlatch: lock was not extended in time")
 
+// Why one waits for new servers, and what avoids that.
+const (
+	NewServers = "a new server looks like one that lost its locks"
+	AvoidWait  = "to avoid the wait run redlatch init beforehand; or, only if these servers never held a lock, redlatch init --assume-fresh"
+)
+
 // Ended returns the error of a caller whose context ended: the context's error,
 // its cause, and, as text only, what the caller waited for. It is not ErrHeld or
 // ErrNoQuorum: a caller that treats those as normal must not mistake the end of
