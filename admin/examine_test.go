@@ -19,10 +19,10 @@ func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 		trip, limit, ttl time.Duration
 		severity         node.Severity
 	}{
-		{time.Microsecond, 50 * time.Millisecond, 2 * time.Second, node.Fine},
-		{12 * time.Millisecond, 200 * time.Millisecond, 8 * time.Second, node.Fine},
-		{25 * time.Millisecond, 300 * time.Millisecond, 20 * time.Second, node.Fine},
-		{100 * time.Millisecond, time.Second, 40 * time.Second, node.Warning},
+		{time.Microsecond, time.Second, 10 * time.Second, node.Fine},
+		{12 * time.Millisecond, time.Second, 10 * time.Second, node.Fine},
+		{25 * time.Millisecond, 2 * time.Second, 20 * time.Second, node.Fine},
+		{240 * time.Millisecond, 3 * time.Second, 200 * time.Second, node.Warning},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			links, nodes := locktest.NewLinks(t, 3)
@@ -44,7 +44,7 @@ func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 // TestSuggestedTTLIsNotThatOfAHiccup has one slow round trip in fifty, as a
 // machine has that does something else for a moment, and then one in five.
 func TestSuggestedTTLIsNotThatOfAHiccup(t *testing.T) {
-	for every, want := range map[int]time.Duration{50: 2 * time.Second, 5: 300 * time.Second} {
+	for every, want := range map[int]time.Duration{50: 10 * time.Second, 5: 300 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			links, nodes := locktest.NewLinks(t, 3)
 			asked := 0

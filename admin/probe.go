@@ -185,9 +185,11 @@ func (a *Admin) recommend(up *Checkup, add func(node.Finding)) {
 	if slowest == 0 {
 		return
 	}
-	const least = 50 * time.Millisecond
-	up.NodeTimeout = max(least, roundUp(10*slowest))
-	up.TTL = max(2*time.Second, roundUp(40*up.NodeTimeout))
+	most := a.c.Parameters().MaxTTL
+	up.NodeTimeout = roundUp(10 * slowest)
+	up.TTL = max(roundUp(40*up.NodeTimeout), min(10*time.Second, most))
+	// Some seconds of samples are no reason to go below the defaults.
+	up.NodeTimeout = max(up.NodeTimeout, protocol.LimitFor(up.TTL))
 	for _, m := range a.c.Members() {
 		if slow, ok := m.Node().(node.Slow); ok {
 			up.NodeTimeout = max(up.NodeTimeout, slow.TimeLimit())
@@ -195,7 +197,7 @@ func (a *Admin) recommend(up *Checkup, add func(node.Finding)) {
 		}
 	}
 	f := node.Finding{Check: "times", Found: fmt.Sprintf("slow round trips take %v: suggested are a TTL of %v and a node time limit of %v", slowest.Round(10*time.Microsecond), up.TTL, up.NodeTimeout)}
-	if most := a.c.Parameters().MaxTTL; up.TTL > most {
+	if up.TTL > most {
 		f.Severity, f.Means = node.Warning, fmt.Sprintf("the nodes allow a TTL of %v at the most: locks may be lost to slow answers", most)
 		f.Do = "bring client and nodes closer together, or allow longer locks: redlatch init --max-ttl"
 	}

@@ -190,11 +190,14 @@ func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
 	var parts []string
 	for _, s := range []node.Severity{node.Danger, node.Warning, node.Advice, node.Fine} {
 		if counts[s] > 0 {
-			text := s.String()
-			if s == node.Fine {
-				text = "checks passed"
+			text := count(counts[s], s.String())
+			switch s {
+			case node.Fine:
+				text = count(counts[s], "check") + " passed"
+			case node.Advice: // has no plural
+				text = fmt.Sprint(counts[s], " ", s)
 			}
-			parts = append(parts, fmt.Sprintf("%d %s", counts[s], text))
+			parts = append(parts, text)
 		}
 	}
 	_, err := fmt.Fprintln(out, strings.Join(parts, ", "))

@@ -24,7 +24,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 			t.Errorf("%s begins with %s, not with %s", s.line, s.stdout, text)
 		}
 	}
-	fresh := nodes.run(t, exitEndangered, "doctor --samples 5").times(3, "not marked").out("fix: run redlatch init").lines(0)
+	fresh := nodes.run(t, exitEndangered, "doctor --samples 5").times(3, "not marked").out("fix: run redlatch init", " warnings, ").lines(0)
 	begins(fresh, "danger   marker\n         0 of 3 nodes are trusted; quorum is 2")
 	declareNew(t, servers)
 	nodes.run(t, 0, "doctor").out("suggested: --ttl ", " --node-timeout ").times(0, "danger").never("\x1b")
