@@ -42,13 +42,15 @@ func exitStatus(verb string) string {
 	return b.String()
 }
 
+// helpWidth is how wide help is where the terminal does not say.
+const helpWidth = 84
+
 // exitLine is a code with its meaning, on as many lines as it needs.
 func exitLine(code, means string) string {
-	const width = 84
 	line := fmt.Sprintf("\n%7s ", code)
 	var b strings.Builder
 	for word := range strings.SplitSeq(means, " ") {
-		if len(line)+1+len(word) > width {
+		if len(line)+1+len(word) > helpWidth {
 			b.WriteString(line)
 			line = fmt.Sprintf("\n%7s ", "")
 		}

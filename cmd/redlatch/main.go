@@ -3,12 +3,18 @@
 package main
 
 import (
+	"cmp"
 	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/demo"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+	"github.com/redlatch/redlatch/internal/terminal"
 )
 
 func main() {
@@ -73,19 +79,71 @@ value. REDLATCH_PASSWORD is the password for addresses without one.`,
 	}
 	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(wrongValue(err), meantFlag(cmd, err)) })
-	for _, new := range []func(*reporter) *cobra.Command{newRun, newLead, newLock, newExtend, newUnlock, newLs, newShow, newWatch, newUI, newBreak, newDoctor, newDemo, newDev, newInit} {
-		verb := new(say)
-		verb.Long += "\n\n" + exitStatus(verb.Name())
+	const setUp = "Set-up, and trying things out:"
+	cobra.EnableCommandSorting = false
+	for _, group := range []struct {
+		title string
+		verbs []func(*reporter) *cobra.Command
+	}{
+		{"Jobs:", []func(*reporter) *cobra.Command{newRun, newLead}},
+		{"Scripts with several steps:", []func(*reporter) *cobra.Command{newLock, newExtend, newUnlock}},
+		{"Operators:", []func(*reporter) *cobra.Command{newLs, newShow, newWatch, newUI, newBreak, newDoctor}},
+		{setUp, []func(*reporter) *cobra.Command{newInit, newDemo, newDev}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, new := range group.verbs {
+			verb := new(say)
+			verb.Long += "\n\n" + exitStatus(verb.Name())
+			verb.GroupID = group.title
+			root.AddCommand(verb)
+		}
+	}
+	for _, verb := range []*cobra.Command{newSchema(), newInstall(), newVersion(say)} {
+		verb.GroupID = setUp
 		root.AddCommand(verb)
 	}
-	root.AddCommand(newSchema(), newInstall(), newVersion(say), newNodesTopic(), newExitTopic())
+	root.SetCompletionCommandGroupID(setUp)
+	root.AddCommand(newNodesTopic(), newExitTopic())
 	for _, verb := range packagersVerbs {
 		root.AddCommand(verb())
 	}
 	root.SetHelpCommand(newHelp())
+	root.SetHelpCommandGroupID(setUp)
 	root.InitDefaultCompletionCmd()
 	completeAll(root)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		wrapFlags(cmd.LocalFlags(), terminal.Width(os.Stdout))
+		help(cmd, args)
+	})
 	return root
+}
+
+// wrapFlags breaks the texts of flags into lines that fit a width; 0 for a file.
+func wrapFlags(flags *pflag.FlagSet, width int) {
+	column := 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		value, _ := pflag.UnquoteUsage(f)
+		column = max(column, len("      -- ")+len(f.Name)+len(value)+len("   "))
+	})
+	room := max(min(cmp.Or(width, helpWidth), helpWidth+20)-column, 30)
+	flags.VisitAll(func(f *pflag.Flag) {
+		lines, end := []string{}, ""
+		if !slices.Contains([]string{"", "0", "false", "[]"}, f.DefValue) {
+			end = " (default " + f.DefValue + ")" // pflag adds it
+		}
+		line := ""
+		for _, word := range strings.Fields(f.Usage) {
+			if line != "" && utf8.RuneCountInString(line)+1+len(word) > room {
+				lines, line = append(lines, line), ""
+			}
+			line = strings.TrimPrefix(line+" "+word, " ")
+		}
+		if lines = append(lines, line); len(line)+len(end) > room {
+			lines = append(lines, "")
+		}
+		f.Usage = strings.Join(lines, "\n")
+	})
 }
 
 // newHelp is cobra's own help, but for a command that does not exist, which

@@ -25,6 +25,14 @@ func Open(file *os.File) *Screen {
 	return &Screen{file: file}
 }
 
+// Width is how many columns a terminal has; 0 if the file is none.
+func Width(file *os.File) int {
+	if !takesLines(file) {
+		return 0
+	}
+	return width(file)
+}
+
 // Draw puts a line in the place of the one drawn before. A background job draws
 // nothing.
 func (s *Screen) Draw(line string) {
