@@ -110,8 +110,9 @@ func (c *console) types(keys string) {
 }
 
 const (
-	ctrlC = "\x03"
-	ctrlZ = "\x1a"
+	ctrlC    = "\x03"
+	ctrlZ    = "\x1a"
+	ctrlQuit = "\x1c" // Ctrl-\
 )
 
 func TestShellStopsAndResumesTheJob(t *testing.T) {
@@ -155,5 +156,23 @@ func TestJobThatWasStoppedForTooLongIsLost(t *testing.T) {
 	c.shows("CMD was ended")
 	c.types("echo code $?\n")
 	c.shows("code 79")
+	c.leave()
+}
+
+// TestCommandThatIgnoresCtrlCEndsByTheQuitKey: both keys reach CMD's group only.
+func TestCommandThatIgnoresCtrlCEndsByTheQuitKey(t *testing.T) {
+	t.Parallel()
+	c := shell(t)
+	c.types(`redlatch run job -- sh -c 'trap "" INT; ulimit -c 0; echo sta$((0))rted; sleep 1000'` + "\n")
+	c.shows("sta0rted")
+	c.types(ctrlC)
+	c.shows("^C")
+	c.types(ctrlC)
+	c.shows("^C")
+	c.types(ctrlQuit)
+	c.shows("ready> ")
+	c.types("echo code $?; redlatch run -n job -- echo is free\n")
+	c.shows("code 131")
+	c.shows("\nis free")
 	c.leave()
 }
