@@ -140,9 +140,14 @@ type QuorumError struct {
 	// a quorum too, which does not end by itself.
 	Quarantined    int
 	QuarantineLeft time.Duration
+
+	text string // instead of the usual
 }
 
 func (e *QuorumError) Error() string {
+	if e.text != "" {
+		return e.text
+	}
 	said := make([]string, len(e.Nodes))
 	for i, r := range e.Nodes {
 		said[i] = r.String()

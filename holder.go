@@ -236,17 +236,21 @@ func (h *Holder) same(other *Holder) bool {
 // state asks the nodes who holds a lock; nil if nobody does. agreed says that a
 // quorum names the same holder, or readers, or slots, or none.
 func (c *Client) state(ctx context.Context, name, key string) (holder *Holder, agreed bool, err error) {
-	results, err := c.survey(ctx, name, node.Request{Op: node.OpInspect, Name: key}, allAnswer)
-	if err != nil {
-		return nil, false, err
-	}
-	free := 0
+	began := c.cluster.Clock().Uptime()
+	asks := protocol.AskAll(len(c.cluster.Members()), node.Request{Op: node.OpInspect, Name: key})
+	results := c.cluster.Survey(ctx, asks, func(protocol.Ask, node.Result) bool { return false })
+	quorum, free, silent := protocol.Quorum(len(results)), 0, 0
 	for _, r := range results {
-		if r.Err == nil && r.Reply.Status == node.Absent {
+		switch {
+		case r.Err != nil:
+			silent++
+		case r.Reply.Status == node.Absent:
 			free++
 		}
 	}
-	quorum := protocol.Quorum(len(results))
+	if len(results)-silent < quorum {
+		return nil, false, c.noQuorum(ctx, node.OpInspect, name, began, results)
+	}
 	holders := HoldersOf(results...)
 	if free >= quorum {
 		return nil, true, nil

@@ -46,26 +46,23 @@ func (c *Client) Once(ctx context.Context, name, occurrence string, opts *LockOp
 	if set := optional.Value(opts); set.Shared || set.Slots != 0 {
 		return false, &ConfigError{Field: "Shared", Value: fmt.Sprintf("%v with %d Slots", set.Shared, set.Slots), Bound: "left out, and Slots too: one caller runs an occurrence"}
 	}
-	// Most callers find it completed, and need no lock to see that. If too few
-	// nodes answer, Lock waits for them.
-	if found, err := job.check(ctx); found.completed() {
-		if found.partial() {
-			job.copyUnderLock(ctx)
+	state, err := job.handle(ctx, protocol.Try)
+	switch state {
+	case protocol.NeedsLock:
+	case protocol.MayCopy:
+		if lease, err := c.TryLock(ctx, name, nil); err == nil {
+			_, _ = job.handle(ctx, protocol.Locked)
+			_ = lease.Release(context.WithoutCancel(ctx)) // if it fails, the lock expires
 		}
+		return false, nil
+	default:
 		return false, err
 	}
 	err = c.Do(ctx, name, opts, func(ctx context.Context, l *Lease) error {
-		found, err := job.check(ctx)
-		if err != nil {
+		if state, err := job.handle(ctx, protocol.Locked); err != nil || state != protocol.Runs {
 			return err
 		}
-		if err := job.copy(ctx, found); found.completed() || err != nil {
-			return err
-		}
-		switch found.Memory {
-		case protocol.Unsure:
-			return job.unknown(found)
-		case protocol.Forgotten:
+		if job.Found.Memory == protocol.Forgotten {
 			c.opts.Logger.Warn("redlatch: so many nodes have lost their records that an occurrence may run again", "name", name, "occurrence", occurrence)
 		}
 		ran = true
@@ -75,7 +72,7 @@ func (c *Client) Once(ctx context.Context, name, occurrence string, opts *LockOp
 		if l.Err() != nil {
 			return nil // Do reports the loss; another may run it now
 		}
-		if err := job.complete(context.WithoutCancel(ctx)); err != nil {
+		if _, err := job.handle(context.WithoutCancel(ctx), protocol.Ran); err != nil {
 			return fmt.Errorf("redlatch: %q of %q ran, and may run again: %w", occurrence, name, err)
 		}
 		return nil
@@ -93,11 +90,9 @@ func (c *Client) Completed(ctx context.Context, name, occurrence string) (comple
 	if err != nil {
 		return false, time.Time{}, err
 	}
-	found, err := job.check(ctx)
-	if err == nil && !found.completed() && found.Memory == protocol.Unsure {
-		err = job.unknown(found)
-	}
-	return found.completed(), found.since(c.cluster.Clock().Now().Add(-c.opts.CompletedRetention)), err
+	_, err = job.handle(ctx, protocol.Look)
+	now := c.cluster.Clock().Now()
+	return job.Found.Completed > 0, job.Since(now, now.Add(-c.opts.CompletedRetention)), err
 }
 
 // job returns an occurrence of a job, if name and occurrence are valid.
@@ -112,5 +107,8 @@ func (c *Client) job(name, occurrence string) (*job, error) {
 	if c.cluster.Closing() {
 		return nil, ErrClosed
 	}
-	return &job{c, name, key, occurrence, c.opts.CompletedRetention}, nil
+	return &job{c: c, name: name, Job: protocol.Job{
+		Nodes:   len(c.cluster.Members()),
+		Request: node.Request{Name: key, Occurrence: occurrence, Retention: c.opts.CompletedRetention},
+	}}, nil
 }

@@ -33,35 +33,23 @@ type Said struct {
 	Retention time.Duration // how long records of the name are kept, as far as it knows
 	Age       time.Duration // how long ago it was marked; 0 if that is not known
 	New       bool          // it had no data then
-	// Its clock, when its memory of the name began, and since when that is complete.
-	Now, Begun, Since time.Time
+	Now       time.Time     // its clock
+	Begun     time.Time     // when its memory of the name began
+	Reach     time.Duration // how far back that is complete
 }
 
 // SaidBy returns what a node said in reply to an OpCheck.
 func SaidBy(r node.Reply) Said {
-	s := Said{Answered: true, Completed: r.Status == node.Granted, Whole: true, Now: r.Now, Since: r.Now}
+	s := Said{Answered: true, Completed: r.Status == node.Granted, Whole: true, Now: r.Now}
 	if m := r.Memory; m != nil {
 		s.Count, s.Whole, s.New, s.Retention = m.Count, m.Whole, m.New, m.Retention
-		s.Begun, s.Since = m.Begun, m.Since
-		s.Lasted = r.Now.Sub(m.Begun)
+		s.Begun, s.Reach, s.Lasted = m.Begun, r.Now.Sub(m.Since), r.Now.Sub(m.Begun)
 		if !m.Marked.IsZero() {
 			s.Age = r.Now.Sub(m.Marked)
 			s.Lasted = max(s.Lasted, s.Age)
 		}
 	}
 	return s
-}
-
-// kept reports whether, by its own word, the node has kept its records of the name,
-// if they are kept for so long.
-func (s *Said) kept(longest time.Duration) bool { return s.Whole || s.Lasted >= longest }
-
-// Retention returns the longest retention of the name that a node knows of.
-func Retention(nodes []Said) (longest time.Duration) {
-	for _, s := range nodes {
-		longest = max(longest, s.Retention)
-	}
-	return longest
 }
 
 // Recollection is how far the nodes' records of a name can be relied on.
@@ -85,51 +73,53 @@ const (
 type Found struct {
 	Completed int          // how many nodes have the record
 	Memory    Recollection // whether its absence means that it is not completed
+	Sure      bool         // enough have kept their records by their own word
+	Heard     Set          // who has answered
+	Lacking   Set          // whose memory is not whole
 	Kept      Set          // who has kept its records
 	Sources   Set          // whose records are complete, taken together; for Unsure none
 }
 
-// Find judges what the nodes said. final says that no more answers will come.
-func Find(nodes []Said, final bool) (f Found) {
-	need := len(nodes) - Quorum(len(nodes)) + 1
-	longest := Retention(nodes)
-	answered, own, oldest, used := 0, 0, time.Duration(0), false
+// Need returns how many of n nodes must have kept their records.
+func Need(n int) int { return n - Quorum(n) + 1 }
+
+// Find judges what the nodes have said, as if no more answers came.
+func Find(nodes []Said) (f Found) {
+	var longest, oldest time.Duration
 	for _, s := range nodes {
+		longest, oldest = max(longest, s.Retention), max(oldest, s.Age)
+	}
+	own, used, need := 0, false, Need(len(nodes))
+	for i, s := range nodes {
 		if !s.Answered {
 			continue
 		}
-		answered++
-		oldest = max(oldest, s.Age)
+		f.Heard |= Of(i)
 		used = used || s.Count > 0
-		if s.kept(longest) {
-			own++
-		}
 		if s.Completed {
 			f.Completed++
 		}
-	}
-	if answered < Quorum(len(nodes)) || !final && own < need {
-		return f
-	}
-	var all, kept Set
-	for i, s := range nodes {
-		if s.Answered {
-			all |= Of(i)
-			if s.kept(longest) || s.New && oldest-s.Age <= together {
-				kept |= Of(i)
-			}
+		if !s.Whole {
+			f.Lacking |= Of(i)
+		}
+		kept := s.Whole || s.Lasted >= longest
+		if kept {
+			own++
+		}
+		if kept || s.New && oldest-s.Age <= together {
+			f.Kept |= Of(i)
 		}
 	}
-	f.Kept = kept
-	switch {
-	case kept.Count() >= need:
-		f.Memory, f.Sources = Remembered, kept
-	case kept.Count()+len(nodes)-answered >= need:
-		f.Memory = Unsure
-	case kept == 0 && !used:
-		f.Memory, f.Sources = Unused, all
+	f.Sure = own >= need
+	switch answered := f.Heard.Count(); {
+	case answered < Quorum(len(nodes)):
+	case f.Kept.Count() >= need:
+		f.Memory, f.Sources = Remembered, f.Kept
+	case f.Kept.Count()+len(nodes)-answered >= need:
+	case f.Kept == 0 && !used:
+		f.Memory, f.Sources = Unused, f.Heard
 	default:
-		f.Memory, f.Sources = Forgotten, all
+		f.Memory, f.Sources = Forgotten, f.Heard
 	}
 	return f
 }

@@ -73,11 +73,8 @@ func (m *Member) Name() string { return m.name }
 // Index returns its index among the client's nodes.
 func (m *Member) Index() int { return m.index }
 
-// Pending reports whether the node may still answer a request whose result is r,
-// by how it answered the last ones.
-func (m *Member) Pending(r node.Result) bool {
-	return r.Err == ErrNodeTimeout && !m.failing.Load()
-}
+// Failing reports whether the last call of the node failed.
+func (m *Member) Failing() bool { return m.failing.Load() }
 
 // Node returns the node itself.
 func (m *Member) Node() node.Node { return m.node }
@@ -362,7 +359,8 @@ func (c *Cluster) nodesClock() time.Time {
 // nothing. It returns false if too few answer.
 func (c *Cluster) NodeTime(ctx context.Context, key string) (time.Time, bool) {
 	if !c.clocksKnown() {
-		c.Survey(ctx, node.Request{Op: node.OpInspect, Name: key}, func([]node.Result) bool { return c.clocksKnown() })
+		asks := protocol.AskAll(len(c.members), node.Request{Op: node.OpInspect, Name: key})
+		c.Survey(ctx, asks, func(protocol.Ask, node.Result) bool { return c.clocksKnown() })
 	}
 	return c.clock.Now().Add(c.clockOffset()), c.clocksKnown()
 }

@@ -25,11 +25,10 @@ type Jobs struct {
 	// Callers is the occurrence of each caller, one letter each. One with a capital
 	// letter keeps records for three seconds, the others for an hour.
 	Callers string
-	Losses  int    // how often a node loses its data
-	OldData int    // how often a node restarts without its last write
-	Used    bool   // every node has heard of the name, and of the hour
-	Tries   bool   // callers look first, without the lock
-	Start   string // the first steps, as a story has them
+	Losses  int  // how often a node loses its data
+	OldData int  // how often a node restarts without its last write
+	Known   bool // all nodes have heard of the name, and the first two that a is completed
+	Tries   bool // callers look first, without the lock
 	States  int
 
 	// Rules that are switched off.
@@ -57,10 +56,9 @@ type jobState struct {
 	text     string // the step that led here
 }
 
-// now is a time at which nodes that lost data at different times differ in age, and
-// so do the memories that began with different callers.
+// now is a time at which nodes that lost data at different times differ in age.
 func (s *jobState) now() time.Time {
-	return time.UnixMicro(1_800_000_000_000_000).Add(time.Duration(10*(s.losses+s.olds+s.caller)) * time.Second)
+	return time.UnixMicro(1_800_000_000_000_000).Add(time.Duration(20*(s.losses+s.olds)) * time.Second)
 }
 
 func (s *jobState) clone() *jobState {
@@ -72,48 +70,37 @@ func (s *jobState) clone() *jobState {
 
 var jobGuard = &node.Guard{Membership: oldMembership, MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second}
 
-// do executes a request on a node.
-func (s *jobState) do(i int, req node.Request) node.Reply {
-	was := s.servers[i]
-	is := was.Clone()
-	s.servers[i] = &is
-	if req.Op != node.OpRecords && req.Op != node.OpCheck {
-		s.before[i] = was
-	}
-	reply, _ := is.Apply(s.now(), req)
-	return reply
-}
-
 func (in *Jobs) first() *jobState {
-	s := &jobState{before: make([]*nodestate.Server, in.Servers), lost: make([]int, in.Servers)}
+	s := &jobState{before: make([]*nodestate.Server, in.Servers), lost: make([]int, in.Servers), caller: -1}
 	for i := range in.Servers {
 		srv := &nodestate.Server{ID: fmt.Sprint(i)}
 		srv.Apply(s.now(), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: jobGuard})
-		if in.Used {
-			srv.Apply(s.now(), node.Request{Op: node.OpCheck, Name: lock, Occurrence: "z", Retention: time.Hour, Guard: jobGuard})
+		if in.Known {
+			s.complete = "a"
+			op := []node.Op{node.OpComplete, node.OpComplete, node.OpCheck}[i]
+			srv.Apply(s.now(), node.Request{Op: op, Name: lock, Occurrence: "a", Retention: time.Hour, Guard: jobGuard})
 		}
 		s.servers = append(s.servers, srv)
 	}
-	in.begin(s)
+	in.leave(s)
 	return s
 }
 
-// begin has the next caller begin. What the one before has sent stays in flight.
-func (in *Jobs) begin(s *jobState) {
-	if s.caller == len(in.Callers) {
-		s.job = protocol.Job{}
+// leave has a caller be gone, and the next one begin. What was sent stays in flight.
+func (in *Jobs) leave(s *jobState) {
+	s.caller++
+	if s.job = (protocol.Job{}); s.caller == len(in.Callers) {
 		return
 	}
-	occurrence, retention := in.Callers[s.caller:s.caller+1], time.Hour
+	occurrence, retention, how := in.Callers[s.caller:s.caller+1], time.Hour, protocol.Locked
 	if lower := strings.ToLower(occurrence); lower != occurrence {
 		occurrence, retention = lower, 3*time.Second
 	}
-	s.job = protocol.Job{Nodes: in.Servers, Request: node.Request{Name: lock, Occurrence: occurrence, Retention: retention, Guard: jobGuard}}
 	if in.Tries {
-		in.handle(s, protocol.JobEvent{Kind: protocol.Try})
-	} else {
-		in.handle(s, protocol.JobEvent{Kind: protocol.Locked})
+		how = protocol.Try
 	}
+	s.job = protocol.Job{Nodes: in.Servers, Request: node.Request{Name: lock, Occurrence: occurrence, Retention: retention, Guard: jobGuard}}
+	in.handle(s, protocol.JobEvent{Kind: how})
 }
 
 // handle has the caller handle an event, and does what follows from it.
@@ -146,11 +133,6 @@ func (in *Jobs) handle(s *jobState, e protocol.JobEvent) {
 
 // awaited reports whether the caller waits for the answer.
 func (s *jobState) awaited(p parcel) bool { return p.caller == s.caller && p.ask.Round == s.job.Round }
-
-func (in *Jobs) leave(s *jobState) {
-	s.caller++
-	in.begin(s)
-}
 
 // judge judges a run.
 func (in *Jobs) judge(s *jobState) {
@@ -189,7 +171,7 @@ func (s *jobState) key() []byte {
 	}
 	b = fmt.Append(b, s.losses, s.olds, s.caller, s.job.State, s.job.Mode, int64(s.job.Request.Retention), s.job.Answers, s.job.Read, s.job.Found, s.job.Union, s.complete)
 	for _, x := range s.job.Said {
-		b = fmt.Append(b, x.Completed, x.Count, x.Whole, int64(x.Lasted), int64(x.Retention), int64(x.Age), x.New, x.Begun.UnixMicro(), x.Since.UnixMicro(), '|')
+		b = fmt.Append(b, x.Completed, x.Count, x.Whole, int64(x.Lasted), int64(x.Retention), int64(x.Age), x.New, x.Begun.UnixMicro(), int64(x.Reach), '|')
 	}
 	var flight []string
 	for _, p := range s.flight {
@@ -216,7 +198,7 @@ func (in *Jobs) next(s *jobState, f func(*jobState)) {
 			c.lost[i]++
 			if !data || !in.SameServer {
 				disk.Restart(data, fmt.Sprintf("%d after %d", i, c.losses+c.olds))
-				disk.Apply(c.now(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: jobGuard})
+				disk.Apply(c.now().Add(-10*time.Second), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: jobGuard})
 			}
 			c.servers[i], c.before[i] = &disk, nil
 		}
@@ -237,8 +219,13 @@ func (in *Jobs) next(s *jobState, f func(*jobState)) {
 		i, req := p.ask.Node, p.ask.Request
 		step(fmt.Sprintf("node %d executes: %v %s of caller %d", i, req.Op, req.Occurrence, p.caller), func(c *jobState) {
 			c.flight = slices.Delete(c.flight, k, k+1)
-			r := c.do(i, req)
-			if !s.awaited(p) {
+			is := s.servers[i].Clone()
+			c.servers[i] = &is
+			if req.Op != node.OpRecords && req.Op != node.OpCheck {
+				c.before[i] = s.servers[i]
+			}
+			r, _ := is.Apply(c.now(), req)
+			if p.caller != s.caller {
 				return
 			}
 			m := *r.Memory
@@ -247,7 +234,7 @@ func (in *Jobs) next(s *jobState, f func(*jobState)) {
 				m.Retention = req.Retention
 			}
 			r.Memory = &m
-			in.handle(c, protocol.JobEvent{Kind: protocol.Answered, Ask: p.ask, Reply: &r})
+			in.handle(c, protocol.JobEvent{Kind: protocol.Answered, Ask: p.ask, Result: node.Result{Reply: r}})
 		})
 	}
 	if s.job.Awaited != 0 && (s.job.State != protocol.Checking || s.job.Answers != 0) {
@@ -258,24 +245,12 @@ func (in *Jobs) next(s *jobState, f func(*jobState)) {
 
 // SearchJobs searches for an occurrence that runs again.
 func SearchJobs(in Jobs) Result {
-	p, first := newPrinter(), in.first()
-	for start := in.Start; start != ""; {
-		from, before := first, start
-		in.next(from, func(c *jobState) {
-			if rest, ok := strings.CutPrefix(before, c.text); ok {
-				first, start = c, rest
-			}
-		})
-		if first == from {
-			panic("explore: not possible: " + start)
-		}
-	}
+	p := newPrinter()
 	r, way := space[*jobState]{
-		first: first, next: in.next, print: func(s *jobState) Print { return p.hash(s.key()) },
+		first: in.first(), next: in.next, print: func(s *jobState) Print { return p.hash(s.key()) },
 		found: func(s *jobState) bool { return s.bad != Fine }, states: in.States,
 	}.search()
-	r.Story = in.Start
-	for _, s := range way[min(1, len(way)):] {
+	for _, s := range way {
 		r.Story, r.Bad = r.Story+s.text, s.bad
 	}
 	return r
