@@ -9,7 +9,7 @@ func jobInstances() map[string]Jobs {
 		"two nodes lose their data":              {Servers: 3, Callers: "aa", Losses: 2},
 		"a node restarts without its last write": {Servers: 3, Callers: "aa", OldData: 1},
 		"another occurrence in between":          {Servers: 3, Callers: "aba", Losses: 1},
-		"callers look first":                     {Servers: 3, Callers: "aba", Losses: 1, Tries: true},
+		"callers look first":                     {Servers: 3, Callers: "aa", Losses: 1, Known: true, Tries: true},
 		"one caller keeps records for less time": {Servers: 3, Callers: "Ba", Losses: 1, Known: true},
 	}
 }
