@@ -163,6 +163,12 @@ func TestChangeThatLeavesTheFormerMembershipInServiceIsRefused(t *testing.T) {
 				})
 			}
 		}},
+		"a member that a client of a former list has marked": {inService: "3 6 > 1 2 3", list: "1 3 4", former: "1 6", meanwhile: func(w *world) {
+			w.all[2].Empty()
+			w.all[5].Empty()
+			try(w.t, w.client("3 6"))
+			synctest.Wait()
+		}},
 		"another membership, whose only server falls silent": {inService: "4", list: "1 2 5", former: "1 2 3 4", barred: true, meanwhile: func(w *world) {
 			w.inService("1 2 3")
 			g := w.all[3]
