@@ -171,8 +171,7 @@ func TestChangeThatLeavesTheFormerMembershipInServiceIsRefused(t *testing.T) {
 		}},
 		"another membership, whose only server falls silent": {inService: "4", list: "1 2 5", former: "1 2 3 4", barred: true, meanwhile: func(w *world) {
 			w.inService("1 2 3")
-			g := w.all[3]
-			g.OnRequest(func(req node.Request) {
+			w.all[3].OnRequest(func(req node.Request) {
 				if req.Mark == node.MarkBar {
 					silent("4")(w)
 				}

@@ -24,6 +24,7 @@ func TestStatesThatAreOneGoOnAlike(t *testing.T) {
 		"a slot's repair": two(slotRepair),
 		"a pass":          two(func(in *Instance) { passes(in); in.Breaks, in.Duplicates = true, 1 }),
 		"a break":         two(func(in *Instance) { broken(in); in.Start = nil }),
+		"a change":        two(func(in *Instance) { change(in); in.Runs, in.Silences, in.Back = 2, 1, true }),
 		"a restart":       two(func(in *Instance) { loss(in); in.Clients, in.Tries = 1, [MaxClients]int{2} }),
 	} {
 		m, p := newMachine(in), newPrinter()
