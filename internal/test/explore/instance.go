@@ -82,10 +82,11 @@ type Instance struct {
 	Lists [MaxClients][]int
 	// Runs is how often an operator begins it, Former what the last run lists as the
 	// former membership instead, and Silences how often a server does not answer. Back
-	// has the last run take it back. Unguarded has the first client's guard be off.
-	Runs, Silences  int
-	Former          []int
-	Back, Unguarded bool
+	// has the last run take it back. Unguarded has the first client's guard be off. Later
+	// has the new list be given out after the change, so that clients mark no new server.
+	Runs, Silences         int
+	Former                 []int
+	Back, Unguarded, Later bool
 
 	// Failback has a server be replaced by a replica that lacks its last writes,
 	// and come back as it was. With Replaced, it is by an empty server.

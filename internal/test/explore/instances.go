@@ -78,7 +78,7 @@ func Instances() []Instance {
 		named("the same, after another that was stopped", 7, stoppedWrong),
 		named("the same, beside members that fall silent", 5, func(in *Instance) { fallSilent(in); in.Start = changes(0) }),
 		named("the same, beside another membership that falls silent", 6, func(in *Instance) { anotherSilent(in); in.Start = changes(0) }),
-		named("a former membership of a server that has lost its data", 9, comesBack),
+		named("a former membership of a server that has lost its data", whole, comesBack),
 		named("a membership change with a node away, and another one emptied", 6, emptied),
 		named("a node is added to an odd membership", 7, added),
 		named("a failover without the last writes, and a failback", 7, failback),
@@ -221,7 +221,7 @@ func stopped(in *Instance) {
 
 // grows is a change from one server with the guard off to three.
 func grows(in *Instance) {
-	in.Servers, in.Window, in.Runs, in.Silences, in.Unguarded = 3, 0, 1, 1, true
+	in.Servers, in.Window, in.Runs, in.Silences, in.Unguarded, in.Later = 3, 0, 1, 1, true, true
 	in.Lists = [MaxClients][]int{{0}, {0, 1, 2}}
 }
 
@@ -253,7 +253,7 @@ func anotherSilent(in *Instance) {
 // former list, and has seen that, finds it without its data.
 func comesBack(in *Instance) {
 	grows(in)
-	in.Unguarded, in.Silences, in.EmptyStart, in.Tries[0] = false, 0, 1, 2
+	in.Unguarded, in.Later, in.Silences, in.EmptyStart, in.Tries[0] = false, false, 0, 1, 2
 	in.Start = slices.Concat(changes(0), one(Bar, 0), one(Mark, 0, 1, 2), ticks(2),
 		did(Begin, 0), done(0, 0, acquires), one(Empty, 0))
 }

@@ -91,7 +91,7 @@ func (m *machine) Next(s *State, emit func(*State)) {
 	}
 	if m.changes() && !m.in.SameMembership {
 		m.operate(s, do)
-		for c := range m.in.Clients {
+		for c := 0; c < m.in.Clients && !m.in.Later; c++ {
 			m.marked(s, c, do)
 		}
 	}
