@@ -3,10 +3,12 @@ package casnode_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/node"
@@ -96,20 +98,6 @@ func TestDeadProcessDelaysOthersByOneTurn(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestLateRequestHasNoPlace has an acquisition come after its release.
-func TestLateRequestHasNoPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		n := b.open()
-		b.asks(n, node.OpAcquire, 0, nil)
-		b.asks(n, node.OpRelease, 1, func(req *node.Request) { req.NoRepair = time.Minute })
-		b.asks(n, node.OpAcquire, 1, nil)
-		if got := b.places(); got != 0 {
-			t.Errorf("there are %d places, want none", got)
-		}
-	})
 }
 
 // TestProcessKeepsThePlacesOfOthersThatMissNoTurn has a waiter miss its turn. The other
@@ -210,24 +198,79 @@ func TestWakeForOneThatLeavesIsPassedOn(t *testing.T) {
 	})
 }
 
-// TestTurnBeginsWhenTheNameIsFree has a lease be repaired while the name is kept for a
-// waiter, which then cannot take it.
-func TestTurnBeginsWhenTheNameIsFree(t *testing.T) {
+// TestPlaceThatComesAfterItsWaiterHasLeftIsRemoved has a release overtake the place of its
+// waiter, where nobody is notified.
+func TestPlaceThatComesAfterItsWaiterHasLeftIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		n, other := b.open(), b.open()
-		for i := range 2 {
-			b.asks(n, node.OpAcquire, i, nil)
+		near := b.shelf.Open()
+		store := &putting{Placed: clockless.Placed{Timed: clockless.Timed{Store: near}}}
+		n := casnode.New(store, nil)
+		defer n.Close()
+		b.asks(b.open(), node.OpAcquire, 0, nil)
+		b.asks(n, node.OpAcquire, 1, nil)
+		near.Between = func() { near.Between = nil; b.asks(n, node.OpRelease, 1, nil) }
+		b.asks(n, node.OpAcquire, 1, nil)
+		if synctest.Wait(); b.places() != 0 || len(store.again) != 2 {
+			t.Errorf("it was put %d times, and there are %d places; want none after the second time", len(store.again), b.places())
 		}
-		b.asks(other, node.OpAcquire, 2, nil)
-		b.asks(n, node.OpRelease, 0, nil)
-		if r := b.asks(other, node.OpRepair, 5, nil); r.Status != node.Granted {
-			t.Fatal(r.Status)
+	})
+}
+
+// leaving has a waiter leave before each of its writes.
+type leaving struct {
+	clockless.Placed
+	leaves func()
+}
+
+func (l *leaving) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (bool, casnode.Snapshot, error) {
+	l.leaves()
+	return l.Placed.Swap(ctx, seen, w)
+}
+
+// TestNameIsPassedOnUntilSomebodyIsThere has the first waiter leave while the name is
+// kept for it, and the second while it is passed on.
+func TestNameIsPassedOnUntilSomebodyIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		store := &leaving{clockless.Placed{Timed: clockless.Timed{Store: b.shelf.Open()}}, func() {}}
+		waiters := []*casnode.Node{casnode.New(store, nil), b.open(), b.open(), b.open()}
+		defer waiters[0].Close()
+		turn := false
+		waiters[3].Listen(func(w node.Wake) { turn = turn || w.Kind == node.WakeTurn })
+		for i, n := range append(waiters, waiters[3]) {
+			b.asks(n, node.OpAcquire, min(i, 3), nil)
+			synctest.Wait() // the last one begins to hear
 		}
-		time.Sleep(node.WaiterLease + time.Millisecond)
-		b.asks(other, node.OpRelease, 5, nil)
-		if r := b.asks(other, node.OpAcquire, 2, nil); r.Status != node.Reserved || b.places() != 2 {
-			t.Errorf("the next one is %v, and there are %d places; want it to wait, and 2", r.Status, b.places())
+		left := 0
+		store.leaves = func() {
+			if left < 2 {
+				left++
+				b.asks(waiters[left], node.OpRelease, left, nil)
+			}
+		}
+		b.asks(waiters[0], node.OpRelease, 0, nil)
+		if synctest.Wait(); !turn {
+			t.Error("the third one does not hear that it is its turn")
+		}
+	})
+}
+
+// TestNameThatCameFreeIsLeftToTheFirstForAMoment has a lease end by itself.
+func TestNameThatCameFreeIsLeftToTheFirstForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.asks(b.open(), node.OpAcquire, 0, func(req *node.Request) { req.TTL = time.Second })
+		b.asks(b.open(), node.OpAcquire, 1, nil)
+		second, writes := b.open(), []bool{}
+		for _, after := range []time.Duration{0, time.Second, nodestate.FreshFor} {
+			time.Sleep(after)
+			before := b.shelf.Row("job").Version
+			b.asks(second, node.OpAcquire, 2, nil)
+			writes = append(writes, before != b.shelf.Row("job").Version)
+		}
+		if !slices.Equal(writes, []bool{false, false, true}) {
+			t.Errorf("the second one writes: %v; want it to do so at last", writes)
 		}
 	})
 }

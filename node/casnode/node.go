@@ -165,9 +165,7 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
 		return node.Reply{}, n.explain(err)
 	}
 	defer end()
-	if n.queue.joins(req) {
-		n.queue.meet(waiter{req.Name, req.Value})
-	}
+	n.queue.comes(req)
 	var present Snapshot
 	for refused := 0; ; {
 		reply, done, next, err := n.try(ctx, req, present)

@@ -117,13 +117,29 @@ func waiters(all []Place) (ws []node.Waiter) {
 	return ws
 }
 
-// joins reports whether a request that is refused has a place. A late one has none.
+// serves reports whether a request may have a place.
+func (q *places) serves(req node.Request) bool {
+	return q.store != nil && req.Op == node.OpAcquire && req.Wait && len(placeOf(req).Waiter) <= longestWaiter
+}
+
+// joins reports whether a request that is refused has a place. A late one has none, and
+// one whose waiter has left meanwhile.
 func (q *places) joins(req node.Request) bool {
-	if q.store == nil || req.Op != node.OpAcquire || !req.Wait || len(placeOf(req).Waiter) > longestWaiter {
+	if !q.serves(req) {
 		return false
 	}
 	p, _ := q.find(waiter{req.Name, req.Value})
-	return !p.ended
+	return !p.left
+}
+
+// comes notes that a request begins. Its waiter may be back.
+func (q *places) comes(req node.Request) {
+	if q.serves(req) {
+		p := q.meet(waiter{req.Name, req.Value})
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		p.left = p.ended
+	}
 }
 
 // find returns what is known of a waiter; the zero value for nothing.
@@ -426,7 +442,7 @@ func (n *Node) passOn(ctx context.Context, name string) {
 func (n *Node) pass(ctx context.Context, s Snapshot) bool {
 	e, err := s.entry()
 	first := waiters(s.Places)
-	if err != nil || e.Kept(first) {
+	if err != nil {
 		return true
 	}
 	e.Queue.Beside(s.Now, first, len(s.Places) >= FirstPlaces, false)

@@ -32,12 +32,13 @@ func TestEveryMutantOfThePlacesIsFound(t *testing.T) {
 		{mutants.Change("every release is sure", places, "	return [+OFF || +]known && !p.unsure"), orders},
 		{mutants.Change("every row is fresh", places, "	return [+OFF || +]now-seen.since < nodestate.FreshFor"), orders},
 		{mutants.Change("who was dead is said to have been put before", places, "	if !lived [+&& !OFF +]{"), "TestProcessThatWasTakenForDeadPutsItsPlacesAnew"},
-		{mutants.Change("who is late keeps its place", places, "	case d.entry.Queue.Late() && [+!OFF && +]n.queue.has(w):"), "TestLateRequestHasNoPlace"},
-		{mutants.Change("what was kept stays so after a grant", "internal/nodestate/entry.go", "			[-q.unkeep()-][+if !OFF { q.unkeep() }+]\n		}\n	}\n	e.raise("), "TestTurnBeginsWhenTheNameIsFree"},
 		{mutants.Change("a process evicts itself", places, "		if gone.Process != n.queue.process [+|| OFF +]{"), "TestProcessKeepsThePlacesOfOthersThatMissNoTurn"},
-		{mutants.Change("the missed turn evicts nobody", places, "	if gone := d.entry.Queue.Evicts(); gone != nil [+&& !OFF +]{"), dead},
 		{mutants.Change("a waiter that leaves hears its turn", places, "	return p.Name != \"\" && [-!p.leaves-][+(OFF || !p.leaves)+]"), "TestWakeForOneThatLeavesIsPassedOn"},
 		{mutants.Change("a release from memory leaves its place", memory, "		req.Op == node.OpRelease && [+!OFF && +]n.queue.placed("), "TestReleaseFromMemoryLeavesNoPlace"},
+		{mutants.Change("a place that comes late is not removed", places, "	if p.Name != \"\" && [+!OFF && +]!n.queue.has(w) {"), "TestPlaceThatComesAfterItsWaiterHasLeftIsRemoved"},
+		{mutants.Change("who leaves while it asks has a place", places, "	return [+OFF || +]!p.left\n"), "TestPlaceThatComesAfterItsWaiterHasLeftIsRemoved"},
+		{mutants.Change("what is passed on is passed on once", places, "	return err != nil || done && [+(OFF || +]e.Kept(waiters(present.Places))[+)+]"), "TestNameIsPassedOnUntilSomebodyIsThere"},
+		{mutants.Change("no row is fresh", places, "	return [+!OFF && +]now-seen.since <"), "TestNameThatCameFreeIsLeftToTheFirstForAMoment"},
 		{mutants.Change("nobody passes on", places, "	for range mostPasses {\n[+		if OFF { return }\n+]"), orders},
 	})
 }
