@@ -55,6 +55,8 @@ func Remove(ctx context.Context, n *Node, between func(), names ...string) error
 	return n.store.Remove(ctx, seen, rows)
 }
 
+var Explain = explain
+
 // Store returns what is under a node.
 func Store(n *Node) casnode.Store { return n.store }
 

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/postgres"
 )
 
 // TestTableOfAnotherShapeIsRefused has tables that were made by hand, by a
@@ -31,6 +33,32 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 		r, err := openAt(t, dsn, c.name).Do(t.Context(), node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Minute})
 		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "redlatch schema postgres") {
 			t.Errorf("%s: %v, %v; want an error that says %q", c.name, r.Status, err, c.says)
+		}
+	}
+}
+
+// TestTableThatAnotherMakesMeanwhileIsUsed has another client be about to make the first
+// of the two tables, and end before it makes the second.
+func TestTableThatAnotherMakesMeanwhileIsUsed(t *testing.T) {
+	dsn := servertest.PostgreSQL(t)
+	db := databaseAt(t, dsn)
+	tx, err := db.Begin()
+	must(t, err)
+	_, err = tx.Exec("CREATE TABLE meanwhile (name bytea PRIMARY KEY, version text, state bytea)")
+	must(t, err)
+	got := answer(t, openAt(t, dsn, "meanwhile"), node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Minute})
+	until(t, db, blockedText)
+	must(t, tx.Commit())
+	if r := <-got; r.Status != node.Granted {
+		t.Error(r.Status)
+	}
+}
+
+// TestServerWithoutAConnectionLeftIsInACrowd is about the server and about PgBouncer.
+func TestServerWithoutAConnectionLeftIsInACrowd(t *testing.T) {
+	for _, e := range []pgconn.PgError{{Code: "53300"}, {Code: "08P01", Message: "no more connections allowed (max_client_conn)"}} {
+		if err := postgres.Explain(&e); !errors.Is(err, node.ErrContended) || !errors.Is(err, node.ErrUnsent) {
+			t.Error(err)
 		}
 	}
 }
