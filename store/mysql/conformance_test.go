@@ -93,3 +93,40 @@ func conformance(t *testing.T, p product) {
 		Sweeps: true, Stamps: true, Places: true, // MySQL sends no notifications: it is no Hearer
 	})
 }
+
+// TestPlaceThatComesLateIsSeen puts a place under an old ticket where the queue has moved
+// on: scans of it begin where it was a moment ago.
+func TestPlaceThatComesLateIsSeen(t *testing.T) { onBoth(t, lateInLine) }
+
+func lateInLine(t *testing.T, p product) {
+	dsn := p.shared(t)
+	first, other := mysql.Store(openedOn(t, dsn, "late")), mysql.Store(openedOn(t, dsn, "late"))
+	for _, s := range []casnode.Store{first, other} {
+		must(t, s.(casnode.Preparer).Prepare(t.Context()))
+	}
+	own := first.(casnode.Placer)
+	place := func(ticket int64) casnode.Place {
+		return casnode.Place{Name: "job", Waiter: fmt.Sprint(ticket), Process: "P" + p.name, Ticket: ticket}
+	}
+	_, err := own.Live(t.Context(), place(0).Process)
+	must(t, err)
+	put := func(ticket int64) (first int64) {
+		s, err := own.Put(t.Context(), place(ticket), false)
+		must(t, err)
+		return s.Places[0].Ticket
+	}
+	for ticket := int64(10); ticket < 16; ticket++ { // the queue moves
+		put(ticket)
+		_, err := own.Drop(t.Context(), place(ticket-1))
+		must(t, err)
+		_, err = other.Read(t.Context(), "job")
+		must(t, err)
+	}
+	if first := put(5); first != 5 {
+		t.Errorf("the first one has the ticket %d, for the one with 5", first)
+	}
+	time.Sleep(1100 * time.Millisecond)
+	if s, err := other.Read(t.Context(), "job"); err != nil || s.Places[0].Ticket != 5 {
+		t.Errorf("%v, %v: want the ticket 5 first, for all", s.Places, err)
+	}
+}
