@@ -92,7 +92,7 @@ func TestWaiterAsksNothingUntilItsTurnButToKeepItsPlace(t *testing.T) {
 					every = 400 * time.Millisecond
 				}
 				most := 2 + int(held/(every*3/4))
-				if least := int(held/every) / 2; asked > most || asked < least {
+				if least := int(held/every) * 3 / 4; asked > most || asked < least {
 					t.Errorf("waiter of rank %d asked %d times in %v, want %d to %d", rank, asked, held, least, most)
 				}
 			}

@@ -205,6 +205,13 @@ func TestErrorsSayWhetherTheRequestHadAnEffect(t *testing.T) {
 			t.Errorf("failed at the swap %v: %v", onSwap, err)
 		}
 	}
+	s := newTable(time.Now)
+	s.refuse = func() bool { return true }
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := New(s, nil).Do(ctx, acquire("one", 0)); !errors.Is(err, node.ErrContended) || !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("others wrote at each try: %v", err)
+	}
 }
 
 // TestRefusalsWriteNothing counts writes: a request that changes nothing is one
