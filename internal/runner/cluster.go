@@ -96,6 +96,9 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		}
 		seen[name] = i
 		m := &Member{node: n, name: name, index: i, cluster: c}
+		if o, ok := n.(interface{ Clockless() bool }); ok {
+			m.clockless.Store(o.Clockless())
+		}
 		if s, ok := n.(node.Starter); ok && s.Starts() {
 			m.starter = s
 			c.starts |= protocol.Of(i)

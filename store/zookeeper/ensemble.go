@@ -16,15 +16,23 @@ const ensemblePath = "/redlatch-ensemble"
 // Identity returns the ensemble's, so that two roots in one ensemble are not counted as
 // two servers. It has no clock.
 func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
-	root, now, err := n.Node.Identity(ctx)
-	if err != nil {
-		return "", now, err
-	}
-	id, err := inSession(ctx, &n.store.link, ensemble)
+	began := time.Now()
+	id, err := inSession(ctx, &n.store.link, func(conn *zk.Conn) (id string, err error) {
+		// The first request of a process prepares the store next. In a crowd of new
+		// processes each round trip is long.
+		err = all(func() (err error) { id, err = ensemble(conn); return err }, func() error {
+			n.store.ready.Store(n.store.there(conn))
+			return nil
+		})
+		return id, err
+	})
 	if errors.Is(err, zk.ErrNoAuth) {
-		return root, now, nil
+		return n.Node.Identity(ctx) // the root's
 	}
-	return id, now, explain(err)
+	if err != nil {
+		err = n.store.busy(began, unsent(explain(err)))
+	}
+	return id, time.Time{}, err
 }
 
 // ensemble returns the data of the znode, which it creates if there is none.

@@ -106,6 +106,39 @@ func TestLockOutlivesTheSession(t *testing.T) {
 	want(t, other, request(node.OpAcquire, "two", time.Minute), node.Granted)
 }
 
+// TestSlowServerIsNoOutage has each answer take nearly half of the time limit, as in a
+// crowd of new processes. What was done in time counts, and a waiter leaves no timer.
+func TestSlowServerIsNoOutage(t *testing.T) {
+	t.Parallel()
+	proxy, n, other := through(t)
+	want(t, other, request(node.OpAcquire, "holder", time.Minute), node.Granted)
+	proxy.Set(servertest.Weather{Replies: servertest.Direction{Delay: 450 * time.Millisecond}})
+	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{Guard: redlatch.GuardOff, NodeTimeout: time.Second})
+	check.Must(t, err)
+	defer c.Close()
+	locked := make(chan error, 1)
+	go func() {
+		_, err := c.Lock(context.Background(), "job", nil)
+		locked <- err
+	}()
+	poll.Within(t, patience, func() error {
+		if l, err := other.Look(t.Context(), "job"); err != nil || l.Waiting > 0 || len(locked) > 0 {
+			return err
+		}
+		return errors.New("nobody waits")
+	})
+	want(t, other, request(node.OpRelease, "holder", time.Minute), node.Granted)
+	if err := <-locked; err != nil || n.Timers() > 0 {
+		t.Errorf("Lock: %v; %d timers", err, n.Timers())
+	}
+	proxy.SwallowReplies(true)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := n.Do(ctx, request(node.OpInspect, "holder", time.Minute)); !errors.Is(err, node.ErrUnsent) || errors.Is(err, node.ErrContended) {
+		t.Errorf("without an answer: %v", err)
+	}
+}
+
 // TestPlacesGoWithTheirSession cuts a waiter off for longer than its session lasts. When
 // it asks again, it has a place.
 func TestPlacesGoWithTheirSession(t *testing.T) {

@@ -158,8 +158,9 @@ type call struct {
 	// display says that the answer is only for display, and probe that it is not
 	// used if no Swap was done.
 	display, probe bool
-	// queued says that the caller has a place, which was looked for or put.
-	queued bool
+	// queued says that the caller has a place, which was looked for or put, and crowd that
+	// the row has places: they are read beside it.
+	queued, crowd bool
 }
 
 type callKey struct{}
@@ -186,6 +187,17 @@ func (c *call) row() string {
 // was read. If not, the answer might be that of a server that was deposed. Then it is
 // executed again, with a write before the read.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	began := time.Now()
+	if end, limited := ctx.Deadline(); limited { // the client must not give up before it is told why
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-end.Sub(began)/20))
+		defer cancel()
+	}
+	reply, err := n.do(ctx, req)
+	return reply, n.store.busy(began, err)
+}
+
+func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if req.Op != node.OpInspect { // which never writes
 		c := &call{req: req, probe: true}
 		reply, err := n.Node.Do(c.in(ctx), req)

@@ -88,7 +88,7 @@ func (s *store) list(conn *zk.Conn, name string) (r stored, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.at, r.moved = stat.Version, stat.Pzxid
+	r.at, r.zxid, r.moved = stat.Version, stat.Mzxid, stat.Pzxid
 	r.children(names)
 	return r, nil
 }
@@ -98,6 +98,7 @@ func (s *store) list(conn *zk.Conn, name string) (r stored, err error) {
 func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.Snapshot, error) {
 	look := s.puts(p) || again
 	c := callOf(ctx)
+	c.crowd = true
 	at, err := inSession(ctx, &s.link, func(conn *zk.Conn) (sight, error) {
 		if look {
 			if at, err := s.readIn(conn, p.Name, c); err != nil || at.row.rank(p.Waiter) > 0 {

@@ -84,19 +84,23 @@ func (s *store) readIn(conn *zk.Conn, name string, c *call) (p sight, err error)
 		// moment ago. The Swap finds out.
 		s.remembered.Lock()
 		common, at := s.common, s.commonAt
+		_, known := s.sights[name]
 		s.remembered.Unlock()
 		if name == casnode.MarkerName || at.IsZero() || time.Since(at) > commonAge {
 			return s.collect(conn, name, nil)
 		}
-		return s.readRow(conn, name, common)
+		return s.readRow(conn, name, common, c.crowd || !known)
 	}
 	zxid, err := s.catchUp(conn)
 	if err != nil {
 		return p, err
 	}
 	for last := (sight{}); ; last = p {
-		if p, err = s.collect(conn, name, nil); err != nil || p.asOf(zxid) || p.same(last) {
+		switch p, err = s.collect(conn, name, nil); {
+		case err != nil || p.asOf(zxid):
 			return p, err
+		case p.around(last):
+			return last, nil
 		}
 	}
 }
@@ -118,11 +122,10 @@ func (s *store) catchUp(conn *zk.Conn) (int64, error) {
 // missing may have been removed since then, and the floor have been read before that.
 func (p sight) asOf(zxid int64) bool { return p.changed < zxid && p.row.zxid != 0 }
 
-// same reports whether all is as it was at some moment between the readings of two
-// places: it was the same in both. A row that was there in between has left a trace in
-// the floor.
-func (p sight) same(q sight) bool {
-	return p.server == q.server && p.row.zxid == q.row.zxid && p.marker.zxid == q.marker.zxid && p.floorAt == q.floorAt
+// around reports whether all but the row was the same before and after the row of q was
+// read. A row that was removed in between has left a trace in the floor.
+func (p sight) around(q sight) bool {
+	return p.server == q.server && p.marker.zxid == q.marker.zxid && p.floorAt == q.floorAt
 }
 
 // collect reads the znodes, those of all names first. beside is called meanwhile.
@@ -156,7 +159,7 @@ func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p sigh
 	}
 	p.server, p.floor, p.floorAt = identities[0], node.Token(binary.BigEndian.Uint64(floor.data)), floor.stat.Version
 	p.changed = max(stat.Pzxid, floor.zxid(), marker.zxid())
-	if p.marker, err = s.stored(conn, casnode.MarkerName, marker); err != nil {
+	if p.marker, err = s.stored(conn, casnode.MarkerName, marker, nil); err != nil {
 		return p, err
 	}
 	s.remembered.Lock()
@@ -165,26 +168,39 @@ func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p sigh
 	if p.row = p.marker; name == casnode.MarkerName {
 		return p, nil
 	}
-	return s.readRow(conn, name, p)
+	return s.readRow(conn, name, p, false)
 }
 
-// readRow reads the row of a name, and adds it to what is the same for all names.
-func (s *store) readRow(conn *zk.Conn, name string, p sight) (sight, error) {
+// readRow reads the row of a name, and adds it to what is the same for all names. crowd
+// says that it may have children: they are asked for at once.
+func (s *store) readRow(conn *zk.Conn, name string, p sight, crowd bool) (sight, error) {
 	if s.between != nil {
 		s.between()
 	}
-	z, err := get(conn, s.row(name))
+	var z znode
+	var early *stored
+	row := func() (err error) { z, err = get(conn, s.row(name)); return err }
+	err := error(nil)
+	if crowd {
+		early = new(stored)
+		err = all(row, func() (err error) { *early, err = s.list(conn, name); return err })
+	} else {
+		err = row()
+	}
 	if err == nil {
-		p.row, err = s.stored(conn, name, z)
+		p.row, err = s.stored(conn, name, z, early)
 	}
 	p.changed = max(p.changed, z.zxid(), p.row.moved, p.marker.moved)
 	return p, err
 }
 
 // stored returns the row of a znode, its places, and the timers that run: those that ran
-// when the znode was read, as far as they do now.
-func (s *store) stored(conn *zk.Conn, name string, z znode) (r stored, err error) {
-	if z.stat != nil && z.stat.NumChildren > 0 {
+// when the znode was read, as far as they do now. early are its children, if they were
+// read beside it. They count if the row was the same: it may refer to a newer timer.
+func (s *store) stored(conn *zk.Conn, name string, z znode, early *stored) (r stored, err error) {
+	if early != nil && z.stat != nil && early.zxid == z.stat.Mzxid {
+		r = *early
+	} else if z.stat != nil && z.stat.NumChildren > 0 {
 		if r, err = s.list(conn, name); err != nil {
 			return r, err
 		}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -26,6 +28,8 @@ type link struct {
 	own    bool       // close it
 	closed bool
 	failed error // why the last try to connect came to nothing
+
+	answered atomic.Int64 // when the server last answered, in Unix nanoseconds; pings do not count
 
 	authenticating sync.Mutex // guards authenticated
 	authenticated  bool
@@ -117,7 +121,7 @@ func (l *link) dialNoting(network, address string, timeout time.Duration) (net.C
 		l.note(err)
 		return nil, err
 	}
-	return &handshake{Conn: c, done: func(err error) {
+	return &handshake{Conn: c, answered: &l.answered, done: func(err error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			err = fmt.Errorf("%s %w", address, ErrNotServing)
@@ -144,13 +148,15 @@ func (l *link) unreachable(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoSession, err)
 }
 
-// handshake is a connection that notes how the first answer comes: its error, or nil.
+// handshake is a connection that notes how the first answer comes: its error, or nil. It
+// notes when the last one came, too.
 // A server without a quorum, or one that has not seen yet what the session has seen,
 // closes the connection instead.
 type handshake struct {
 	net.Conn
-	over bool
-	done func(error)
+	over     bool
+	done     func(error)
+	answered *atomic.Int64
 }
 
 func (h *handshake) Read(b []byte) (int, error) {
@@ -162,7 +168,21 @@ func (h *handshake) Read(b []byte) (int, error) {
 		h.over = true
 		h.done(err)
 	}
+	if ping := n < 16 || int32(binary.BigEndian.Uint32(b)) == pingXid; !ping {
+		h.answered.Store(time.Now().UnixNano())
+	}
 	return n, err
+}
+
+// busy adds to the error of a request that was late whether the server answered parts of
+// it: then it has too much to do, and that is no outage. A server that lost its leader
+// answers what it knows by itself, at once, and then nothing.
+func (l *link) busy(began time.Time, err error) error {
+	late := time.Since(began)
+	if errors.Is(err, context.DeadlineExceeded) && errors.Is(err, node.ErrUnsent) && l.answered.Load() > began.Add(late/4).UnixNano() {
+		return fmt.Errorf("%w: %w", node.ErrContended, err)
+	}
+	return err
 }
 
 // hosts is the list of servers. A name is resolved when it is connected to, since the

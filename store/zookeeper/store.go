@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -28,6 +29,8 @@ type store struct {
 	heard      map[string]int32   // versions of znodes, by those of the rows that came with a wake
 	own        map[[2]string]bool // names and waiters whose places may be there
 	lived      map[string]int64   // the session at the last call of Live, by process
+
+	ready atomic.Bool // all was there a moment ago: the next Prepare has nothing to do
 
 	between func() // a test's, between the readings of a Read; nil for none
 }
@@ -77,8 +80,19 @@ func (s *store) Prepare(ctx context.Context) error {
 	}
 }
 
+// there reports whether all is there, in one round trip. It may be what was there: a write
+// checks that.
+func (s *store) there(conn *zk.Conn) bool {
+	var below []string
+	_, err := s.collect(conn, casnode.MarkerName, func() (err error) { below, _, err = conn.Children(s.root); return err })
+	return err == nil && slices.Contains(below, rowsPath[1:]) && slices.Contains(below, wakesPath[1:])
+}
+
 // prepare reports whether all is there. If not, it is to be called again.
 func (s *store) prepare(conn *zk.Conn) (bool, error) {
+	if s.ready.Swap(false) || s.there(conn) {
+		return true, nil
+	}
 	if _, err := conn.Sync(s.root); err != nil {
 		return false, err
 	}
