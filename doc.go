@@ -2,10 +2,10 @@
 // and machines that use the same nodes, one at a time holds a name.
 //
 // A node is an independent store that can grant a lock: a Redis server, a table
-// in PostgreSQL or MySQL, a file on this machine, or memory, for tests. The
-// packages under store make nodes. With one node, the lock is as reliable as that
-// node. With several, a majority of them decides, as in Redlock, and a minority
-// may fail.
+// in PostgreSQL, MySQL or MariaDB, an etcd cluster, a ZooKeeper ensemble, a file
+// on this machine, or memory, for tests. The packages under store make nodes.
+// With one node, the lock is as reliable as that node. With several, a majority
+// of them decides, as in Redlock, and a minority may fail.
 //
 // # Basics
 //

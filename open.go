@@ -20,9 +20,14 @@ import (
 //	go get github.com/redlatch/redlatch/store/postgres
 //
 //	import _ "github.com/redlatch/redlatch/store/postgres"      // postgres://HOST/DATABASE
-//	import _ "github.com/redlatch/redlatch/store/mysql"         // mysql://HOST/DATABASE
+//	import _ "github.com/redlatch/redlatch/store/mysql"         // mysql://HOST/DATABASE, also for MariaDB
+//	import _ "github.com/redlatch/redlatch/store/etcd"          // etcd://HOST+HOST+HOST
+//	import _ "github.com/redlatch/redlatch/store/zookeeper"     // zookeeper://HOST+HOST+HOST
 //	import _ "github.com/redlatch/redlatch/store/sqlite"        // sqlite:FILE
 //	import _ "github.com/redlatch/redlatch/store/redis/rueidis" // redis+sentinel://, redis+cluster://
+//
+// All clients must list the same nodes, and of an etcd cluster, a ZooKeeper ensemble,
+// Sentinel or a Cluster the same members: another subset is another membership.
 //
 // Write %2C for a comma in a password. A store that cannot be reached is no
 // error here. New is for programs that bring their own nodes.

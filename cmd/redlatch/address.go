@@ -53,7 +53,8 @@ func newNodesTopic() *cobra.Command {
 
 // nodesHelp is also a section of docs/stores.md.
 const nodesHelp = `Give the addresses of the nodes in --nodes, in REDLATCH_NODES or in the settings
-file, separated by commas. Every client must list the same nodes. In a shell, quote
+file, separated by commas. Every client must list the same nodes, and the same members
+of a node that has several: another subset is another membership. In a shell, quote
 an address that contains & or ?.
 
 A Redis or Valkey server: user, password, host, port (default 6379) and database
@@ -101,7 +102,7 @@ for notifications. MySQL takes tls (true or skip-verify) and socket.
   mysql://locks@db.example.com/app?tls=true
   mysql://locks@/app?socket=/run/mysqld/mysqld.sock
 
-An etcd cluster is one node: some of its members (default port 2379), separated by a
+An etcd cluster is one node: its members (default port 2379), separated by a
 plus, and what the keys begin with (default redlatch). With TLS: etcds, with the same
 parameters as rediss. poll=true watches nothing.
 
