@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
-	"github.com/redlatch/redlatch"
 	"log"
+
+	"github.com/redlatch/redlatch"
+	_ "github.com/redlatch/redlatch/store/sqlite"
 )
 
 func main() {
-	locks, err := redlatch.Open("redis://127.0.0.1:6379", nil)
+	locks, err := redlatch.Open("sqlite:", nil) // or "redis://10.0.0.1", which needs no import
 	if err != nil {
 		log.Fatal(err)
 	}
