@@ -102,7 +102,7 @@ func (s *service) follow(ctx context.Context, locks *redlatch.Client) {
 			}
 		}
 		s.leader.Store(&address)
-		fmt.Println("the leader is", address)
+		fmt.Println("the leader is", cmp.Or(address, "nobody"))
 	}
 }
 

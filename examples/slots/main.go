@@ -34,6 +34,9 @@ var (
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
+	if *list == "" || flag.NArg() == 0 {
+		log.Fatal("give the devices and the films, such as: slots -devices http://10.0.0.5,http://10.0.0.6 one.mov two.mov")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, strings.Split(*list, ","), flag.Args()); err != nil {
