@@ -196,6 +196,7 @@ function showStory(s) {
   text($("about"), c.At ? "" : c.About);
   text($("say"), c.Say);
   text($("then"), c.Then);
+  $("then").className = c.Bad ? "bad" : "";
   text($("wrong"), c.Wrong && "Not as described: " + c.Wrong);
   const over = c.At === c.Steps && !c.Running;
   text($("next"), !c.At ? "Begin" : c.Running ? "Skip ahead" : over ? "Next story" : "Next");

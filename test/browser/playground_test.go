@@ -65,7 +65,7 @@ func tell(t *testing.T, ctx context.Context, name string, each func(step int)) s
 		if wrong := eval[string](t, ctx, `$("wrong").textContent`); wrong != "" {
 			t.Errorf("%s, step %d: %s", name, i+1, wrong)
 		}
-		fmt.Fprintln(&said, eval[string](t, ctx, `$("verdict").innerText + "\n" + $("resource").innerText + "\n" + $("log").innerText`))
+		fmt.Fprintln(&said, eval[string](t, ctx, `$("verdict").innerText + "\n" + $("resource").innerText + "\n" + $("log").innerText + "\n" + $("then").className + ": an outcome"`))
 		if each != nil {
 			each(i + 1)
 		}
@@ -92,6 +92,7 @@ func TestPlaygroundTellsEveryStoryFromAFile(t *testing.T) {
 		for what, in := range map[string][]string{
 			"refused ✓":              {"paused", "restart"},
 			"taken, though stale ✕":  {"no-tokens"},
+			"bad: an outcome":        {"restart", "no-tokens"},
 			"Two holders at once":    {"restart"},
 			"Beyond what is promise": {"restart"},
 			"it is quarantined":      {"restart", "dead"},

@@ -132,7 +132,7 @@ func (c *Client) write() {
 	})
 }
 
-// Pause has the process stop, as for a long collection or a suspended machine.
+// Pause has the process stop, as for a long garbage collection or a suspended machine.
 func (c *Client) Pause() {
 	if !c.paused {
 		c.paused = true

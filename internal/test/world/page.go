@@ -147,7 +147,7 @@ type State struct {
 type Chapter struct {
 	Name, Title, About, Say, Then, Wrong string
 	At, Steps                            int
-	Running                              bool
+	Running, Bad                         bool
 }
 
 // ClientState is a client.
@@ -234,7 +234,7 @@ func (p *Page) chapter() *Chapter {
 		step := s.Steps[p.at-1]
 		c.Say = step.Say
 		if !p.running {
-			c.Then = step.Then
+			c.Then, c.Bad = step.Then, step.Bad
 		}
 	}
 	return c

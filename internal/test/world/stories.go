@@ -52,7 +52,7 @@ func benWaits() Step {
 func paused(unchecked bool) *Story {
 	s := &Story{
 		Name: "paused", Title: "The paused client",
-		About: "A process can stop at any point: a long collection, a suspended laptop, a busy host. When it continues it may still believe that it has the lock.",
+		About: "A process can stop at any point: a long garbage collection, a suspended laptop, a busy host. When it continues it may still believe that it has the lock.",
 	}
 	end := Step{
 		Say:   "Ann continues exactly where she stopped: at a write, with her old token.",
@@ -64,7 +64,7 @@ func paused(unchecked bool) *Story {
 	if unchecked {
 		s.Name, s.Title = "no-tokens", "Redlock without tokens"
 		s.About = "The first story again, with a lock that has no tokens, or a resource that does not check them: that is Redlock as most libraries have it."
-		end.Then = "The resource takes the write, and Ben's work is overwritten. There were never two valid leases: the lock did all that a lock can do."
+		end.Then, end.Bad = "The resource takes the write, and Ben's work is overwritten. There were never two valid leases: the lock did all that a lock can do.", true
 		end.Check = func(w *World) bool { return annWrote(w).Accepted }
 	}
 	s.Steps = []Step{
@@ -184,14 +184,14 @@ func half(o Options, say, then string) Step {
 	}
 }
 
-func forgets(until func(*World) bool, then string, check func(*World) bool) Step {
+func forgets(bad bool, until func(*World) bool, then string, check func(*World) bool) Step {
 	return Step{
 		Say: "Server 3 restarts, and has lost its data. Ben asks for the lock.",
 		Do: func(w *World) {
 			w.Servers[2].RestartEmpty()
 			ben(w).Ask()
 		},
-		Until: until, Then: then, Check: check,
+		Until: until, Then: then, Check: check, Bad: bad,
 	}
 }
 
@@ -202,7 +202,7 @@ var restart = &Story{
 		half(Options{Clients: 2, GuardOff: true, Seed: 4},
 			"First with the guard off, as in plain Redlock. Ann does not reach servers 4 and 5, and asks for the lock.",
 			"Ann has the lock from servers 1, 2 and 3: a majority."),
-		forgets(func(w *World) bool { return w.twice > 0 },
+		forgets(true, func(w *World) bool { return w.twice > 0 },
 			"Server 3 knows nothing of Ann. With 4 and 5 it gives Ben a majority too: two holders at once.",
 			func(w *World) bool { return ann(w).Holds() && ben(w).Holds() }),
 		{
@@ -214,7 +214,7 @@ var restart = &Story{
 		half(Options{Clients: 2, Seed: 4},
 			"Now the same with the guard on. Ann does not reach servers 4 and 5, and asks for the lock.",
 			"Ann has the lock from servers 1, 2 and 3, as before."),
-		forgets(func(w *World) bool {
+		forgets(false, func(w *World) bool {
 			_, out := w.Servers[2].quarantine()
 			return out && w.Servers[2].state.Marker.ID == w.Servers[2].state.ID && ben(w).claim.waited
 		},

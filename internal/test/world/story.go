@@ -26,6 +26,8 @@ type Step struct {
 	// not say so; nil for nothing more.
 	Then  string
 	Check func(*World) bool
+	// Bad says that what is true then is a loss: two holders, or lost work.
+	Bad bool
 }
 
 // limitOfStep is how long a step may take. A quarantine and a TTL are below it.
