@@ -22,8 +22,9 @@ type Pulse struct {
 	// entries have no State.
 	Guarded bool
 	// Window is how far a token may differ from a node's clock. Nodes whose
-	// clocks differ by more than half of it refuse good tokens.
-	Window time.Duration
+	// clocks differ by more than half of it refuse good tokens. Quarantine is how
+	// long a node grants nothing after it was marked.
+	Window, Quarantine time.Duration
 }
 
 // NodePulse is how one node answered a Probe.
@@ -60,7 +61,8 @@ func (a *Admin) Probe(ctx context.Context) *Pulse {
 		return n, err
 	})
 	states := <-marked
-	p := &Pulse{Nodes: found, Need: protocol.Quorum(len(found)), Guarded: a.c.Guarded(), Window: a.c.Parameters().Window}
+	is := a.c.Parameters()
+	p := &Pulse{Nodes: found, Need: protocol.Quorum(len(found)), Guarded: a.c.Guarded(), Window: is.Window, Quarantine: is.Quarantine}
 	for i, m := range a.c.Members() {
 		n := &p.Nodes[i]
 		n.Node, n.Err = m.Name(), errs[i]

@@ -30,7 +30,7 @@ func TestEveryNameOfTheAPIThatTheDocumentationUsesExists(t *testing.T) {
 		exported[name] = exportedBy(t, filepath.Join("..", folder))
 	}
 	count := 0
-	check := func(path, text string) {
+	each(t, ".", ".md", func(path, text string) {
 		for _, m := range apiName.FindAllStringSubmatch(text, -1) {
 			pkg, name, member := m[1], m[2], m[3]
 			if pkg == "" {
@@ -51,8 +51,7 @@ func TestEveryNameOfTheAPIThatTheDocumentationUsesExists(t *testing.T) {
 				t.Errorf("%s names %s.%s.%s, which does not exist", path, pkg, name, member)
 			}
 		}
-	}
-	each(t, ".", ".md", check)
+	})
 	if count < 100 {
 		t.Errorf("found %d names of the API: this looked in the wrong place", count)
 	}

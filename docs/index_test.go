@@ -118,24 +118,20 @@ func (tr *tree) tests(folder string) map[string]error {
 // each calls do for every file under root whose name has the suffix.
 func each(t *testing.T, root, suffix string, do func(path, text string)) {
 	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	check.Must(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() {
-			if path != root && slices.Contains([]string{".git", ".deps", "node_modules", "build", "bin"}, d.Name()) {
-				return filepath.SkipDir
-			}
-			return nil
+		if d.IsDir() && path != root && slices.Contains([]string{".git", ".deps", "node_modules", "build", "bin"}, d.Name()) {
+			return filepath.SkipDir
 		}
-		if !strings.HasSuffix(path, suffix) {
+		if d.IsDir() || !strings.HasSuffix(path, suffix) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
 		do(path, string(text))
 		return err
-	})
-	check.Must(t, err)
+	}))
 }
 
 var (

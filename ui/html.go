@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"html"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -57,6 +58,15 @@ func join(all ...markup) markup {
 		b.WriteString(string(m))
 	}
 	return markup(b.String())
+}
+
+// ports are what a line must not break inside of, in the address of a node.
+var ports = regexp.MustCompile(`:[0-9]{1,5}\b`)
+
+// address is a text with addresses in it, as shown has it. A line breaks before a
+// port, or behind a plus.
+func address(text string) markup {
+	return markup(strings.ReplaceAll(ports.ReplaceAllString(string(shown(text)), `<span class="port">$0</span>`), "+", "+<wbr>"))
 }
 
 // slots replaces every {{name}} of a page by what the name is for. A page

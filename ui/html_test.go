@@ -15,6 +15,9 @@ func TestFillEscapesTexts(t *testing.T) {
 	if want := markup(`<a href="&#34;&gt;&lt;x&gt;">&lt;b&gt;&amp;&#39;</a><i>7</i>`); got != want {
 		t.Errorf("it is %s", got)
 	}
+	if got := address("etcd://<a>:2379+b:1"); got != `<bdi>etcd://&lt;a&gt;<span class="port">:2379</span>+<wbr>b<span class="port">:1</span></bdi>` {
+		t.Errorf("an address is %s", got)
+	}
 	for _, wrong := range []func(){
 		func() { fill("%") }, func() { fill("", "x") }, func() { fill("%", 1.5) }, func() { fill("%", kindHeld) },
 	} {

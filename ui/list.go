@@ -151,9 +151,9 @@ func (w watch) nodeRow(i int, n *nodeHealth) (string, markup) {
 	}
 	rest := join(when(!n.until.IsZero(), fill(` <small>for another %</small>`, w.left(n.until))),
 		when(n.health != inService && n.until.IsZero(), fill(` <small>since %</small>`, clock(n.since))),
-		when(n.why != "", fill(`<small class="why">%</small>`, shown(n.why))))
+		when(n.why != "", fill(`<small class="why">%</small>`, address(n.why))))
 	return id, fill(`<tr id="%" data-mark="%"><th scope="row"><span class="name">%</span> <span class="health %">%</span>%</th><td class="num">%</td><td class="num">%</td></tr>`,
-		id, string(n.health), shown(n.name), n.health.alarm(), string(n.health), rest, trip, ahead)
+		id, string(n.health), address(n.name), n.health.alarm(), string(n.health), rest, trip, ahead)
 }
 
 // alarm says how bad a health is.

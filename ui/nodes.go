@@ -111,7 +111,7 @@ func newHealth(p *admin.NodePulse, guarded bool, at time.Time) nodeHealth {
 	case s.Left > 0:
 		n.health, n.why, n.until = quarantined, node.ReasonText(s.Reason), at.Add(s.Left)
 	case !s.Trusted:
-		n.health, n.why = unmarked, "new, or restarted since it was marked; the next lock, or redlatch init, marks it, and its quarantine begins"
+		n.health, n.why = unmarked, "new, or restarted since it was marked"
 	case s.Marked != nil && s.Replicas < s.Marked.Replicas:
 		n.health, n.why = underserved, fmt.Sprintf("%d of %d required replicas are online", s.Replicas, s.Marked.Replicas)
 	}

@@ -159,7 +159,7 @@ func (w watch) waiterRow(place int, q admin.WaiterState, nodes int) (string, mar
 func (w watch) answerRow(i int, l *admin.LockState, at time.Time) (string, markup) {
 	id, n := "a"+strconv.Itoa(i), &l.Nodes[i]
 	if n.Err != nil {
-		return id, fill(`<tr id="%"><th scope="row" class="name">%</th><td colspan="5"><span class="danger">%</span></td></tr>`, id, shown(n.Node), shown(errorText(n.Err)))
+		return id, fill(`<tr id="%"><th scope="row" class="name">%</th><td colspan="5"><span class="danger">%</span></td></tr>`, id, address(n.Node), address(errorText(n.Err)))
 	}
 	var holder markup = `<span class="no">free</span>`
 	until := nothing
@@ -173,5 +173,5 @@ func (w watch) answerRow(i int, l *admin.LockState, at time.Time) (string, marku
 		until = w.ends(at.Add(n.Reply.Left).Round(time.Second), n.Reply.Left == node.NoExpiry)
 	}
 	return id, fill(`<tr id="%"><th scope="row" class="name">%</th><td>%</td><td class="num">%</td><td class="num token">%</td><td class="num token">%</td><td class="num">%</td></tr>`,
-		id, shown(n.Node), holder, until, number(n.Token), number(n.Reply.Fence), n.Waiting)
+		id, address(n.Node), holder, until, number(n.Token), number(n.Reply.Fence), n.Waiting)
 }

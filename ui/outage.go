@@ -40,13 +40,11 @@ func (s *snapshot) notice() markup {
 		return notice("danger", fmt.Sprintf("%d of %s in service; quorum is %d. Locks are unavailable.", n, count(len(s.nodes), "node"), s.need()),
 			join(s.outOfService(), "<p>No lock can be acquired. Holders keep theirs as long as a majority of nodes extends it; a quarantined node extends what it still has.</p>"))
 	case n < len(s.nodes):
-		text := fmt.Sprintf("%d of %s in service. Locks work; ", n, count(len(s.nodes), "node"))
-		if more := n - s.need(); more > 0 {
-			text += count(more, "further failure") + " tolerated."
-		} else {
-			text += "no further failure tolerated."
+		more := "no further failure"
+		if left := n - s.need(); left > 0 {
+			more = count(left, "further failure")
 		}
-		return notice("warning", text, s.outOfService())
+		return notice("warning", fmt.Sprintf("%d of %s in service. Locks work; %s tolerated.", n, count(len(s.nodes), "node"), more), s.outOfService())
 	}
 	return ""
 }
@@ -55,9 +53,10 @@ func notice(class, headline string, more markup) markup {
 	return fill(`<div class="notice %"><strong>%</strong>%</div>`, class, headline, more)
 }
 
-// outOfService lists the nodes that are not in service, and since when.
+// outOfService lists the nodes that are not in service, and since when. Once it
+// says what brings those back that are not marked.
 func (s *snapshot) outOfService() markup {
-	var m markup
+	var m, next markup
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		if n.health == inService {
@@ -69,10 +68,12 @@ func (s *snapshot) outOfService() markup {
 			is, more = "unreachable", ""
 		case quarantined:
 			is, more = "quarantined", fill(", until % (%): it grants no lock before", clock(n.until), n.why)
+		case unmarked:
+			next = fill(`<p>The next lock, or <b>redlatch init</b>, starts a wait of %.</p>`, spell(s.pulse.Quarantine.Round(time.Second)))
 		}
-		m = join(m, fill("<li><b>%</b> % since %%</li>", shown(n.name), is, clock(n.since), more))
+		m = join(m, fill("<li><b>%</b> % since %%</li>", address(n.name), is, clock(n.since), more))
 	}
-	return when(m != "", fill("<ul>%</ul>", m))
+	return join(when(m != "", fill("<ul>%</ul>", m)), next)
 }
 
 // lastKnown says what a page without a quorum shows.

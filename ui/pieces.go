@@ -123,15 +123,11 @@ func (h *holder) who() markup {
 
 // badge is a state as the pages show it.
 func badge(state string) markup {
-	word := state
-	if state == "waited" {
-		word = "free"
-	}
-	return fill(`<span class="badge %">%</span>`, state, word)
+	return fill(`<span class="badge %">%</span>`, state, either(state == "waited", "free", fill("%", state)))
 }
 
 func (e *event) render() markup {
-	about := join(when(e.lock != "", join(lockLink(e.lock), " ")), when(e.node != "", join(shown(e.node), " ")),
-		shown(e.text), when(e.who != "", join(" ", shown(e.who))))
+	about := join(when(e.lock != "", join(lockLink(e.lock), " ")), when(e.node != "", join(address(e.node), " ")),
+		address(e.text), when(e.who != "", join(" ", shown(e.who))))
 	return fill(`<li id="%" class="%">% <span>%</span></li>`, e.id, string(e.kind), clock(e.at), about)
 }

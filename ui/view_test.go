@@ -89,7 +89,7 @@ func TestARowWithoutNewsDoesNotChange(t *testing.T) {
 func TestHealths(t *testing.T) {
 	at := time.Now()
 	marked := &node.Guard{Replicas: 2}
-	p := &admin.Pulse{Guarded: true, Window: 10 * time.Second, Need: 3, Nodes: []admin.NodePulse{
+	p := &admin.Pulse{Guarded: true, Window: 10 * time.Second, Quarantine: 32 * time.Second, Need: 3, Nodes: []admin.NodePulse{
 		{Node: "fine", RoundTrip: time.Millisecond, State: admin.NodeState{Trusted: true}},
 		{Node: "away", Err: fmt.Errorf("redlatch: no route (%w)", node.ErrUnsent)},
 		{Node: "sits", State: admin.NodeState{Left: 20 * time.Second, Reason: node.ReasonChanged}, Clock: 2 * time.Second},
@@ -107,8 +107,12 @@ func TestHealths(t *testing.T) {
 			t.Errorf("%s is %s (%s), want %s", got[i].name, got[i].health, got[i].why, want)
 		}
 	}
-	if got[1].why != "no route" || got[2].until.Sub(at) != 20*time.Second || got[0].median != time.Millisecond {
-		t.Errorf("they are %+v", got)
+	if got[1].why != "no route" || got[2].until.Sub(at) != 20*time.Second || got[0].median != time.Millisecond || serving(got) != 1 {
+		t.Errorf("they are %+v, and %d are in service", got, serving(got))
+	}
+	s := &snapshot{nodes: []nodeHealth{got[3], got[1], got[3]}, pulse: p}
+	if list := s.outOfService(); strings.Count(string(list), "</ul><p>The next lock, or <b>redlatch init</b>, starts a wait of 32 s.") != 1 {
+		t.Errorf("of two that are not marked it says %s", list)
 	}
 	if a, b, c := got[0].clockAlarm, got[2].clockAlarm, got[3].clockAlarm; a != node.Fine || b != node.Warning || c != node.Danger {
 		t.Errorf("the clocks are %v, %v, %v", a, b, c)
@@ -117,8 +121,5 @@ func TestHealths(t *testing.T) {
 		if got := offset(d); got != want {
 			t.Errorf("%v ahead is %q, want %q", d, got, want)
 		}
-	}
-	if serving(got) != 1 {
-		t.Errorf("%d are in service", serving(got))
 	}
 }

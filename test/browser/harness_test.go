@@ -84,9 +84,7 @@ func tab(t *testing.T, expected ...string) context.Context {
 	if chromium == nil {
 		t.Fatal("this test needs chromium: install it with the system's package manager (apt-get install chromium)")
 	}
-	starting.Do(func() {
-		must(t, chromedp.Do(chromium))
-	})
+	starting.Do(func() { must(t, chromedp.Do(chromium)) })
 	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	must(t, chromedp.Do(ctx))

@@ -80,6 +80,9 @@ func narrow(t *testing.T, ctx context.Context, path string) {
 		if wide := eval[int64](t, ctx, `document.documentElement.scrollWidth`); wide > width {
 			t.Errorf("%s on a screen of %d pixels is %d wide", path, width, wide)
 		}
+		if torn := eval[[]string](t, ctx, `[...document.querySelectorAll(".port")].filter((e) => e.getClientRects().length > 1).map((e) => e.innerText)`); len(torn) > 0 {
+			t.Errorf("%s on a screen of %d pixels breaks %q", path, width, torn)
+		}
 	}
 }
 
