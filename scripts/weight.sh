@@ -12,10 +12,10 @@ exec python3 - "$@" <<'PY'
 import re, subprocess, sys
 
 BUDGETS = [  # what, at most
-    ("code", 60400),
-    ("tests", 47000),
-    ("internal/test", 15320),
-    ("beside Go", 4700),
+    ("code", 60900),
+    ("tests", 47300),
+    ("internal/test", 15500),
+    ("beside Go", 4710),
     ("words of docs", 55200),
     ("settings", 24),
     ("requirements", 0),
