@@ -73,9 +73,12 @@ type seenFree struct {
 // mostFree is how many names are remembered that were free.
 const mostFree = 1024
 
+// program is what the processes of all nodes in this program begin with.
+var program = crand.Text()[:ProgramSize]
+
 func newPlaces(store Store, uptime func() time.Duration) places {
 	p, _ := store.(Placer)
-	return places{store: p, process: crand.Text(), uptime: uptime, renewing: make(chan struct{}, 1), own: map[waiter]*ownPlace{}, free: map[string]seenFree{}}
+	return places{store: p, process: program + crand.Text()[:10], uptime: uptime, renewing: make(chan struct{}, 1), own: map[waiter]*ownPlace{}, free: map[string]seenFree{}}
 }
 
 // order is an encoding that keeps the order of what it encodes.

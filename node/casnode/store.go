@@ -169,6 +169,8 @@ type Place struct {
 const (
 	// FirstPlaces is how many places a Snapshot has.
 	FirstPlaces = 3
+	// ProgramSize is how much of Place.Process is the same for all nodes of a program.
+	ProgramSize = 16
 	// PlaceLease is for how long a process lives that shows no life.
 	PlaceLease = 10 * time.Second
 )

@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -50,10 +52,85 @@ func (s *store) hearsItself(ctx context.Context) bool {
 	return came
 }
 
-// Hear hears the notifications for a process, over a connection of its own, until
-// that breaks or goes silent. A pooler in transaction mode accepts a LISTEN and
-// delivers nothing, so a message to itself has to come back first.
+// line is a connection that listens, for all nodes of this program that have the same
+// table and address: at a notification the server wakes all that listen.
+type line struct {
+	ears  map[*ear]bool
+	hears bool // no wake is missed
+	stop  func()
+}
+
+// ear is a node that hears.
+type ear struct {
+	process string
+	ready   func()
+	heard   func(string)
+	ended   chan error
+}
+
+var (
+	hearing sync.Mutex // guards lines and what they have
+	// lines are all of them, by channel, and by address or pool.
+	lines = map[[2]any]*line{}
+)
+
+func (l *line) each(f func(*ear)) {
+	hearing.Lock()
+	defer hearing.Unlock()
+	for e := range l.ears {
+		f(e)
+	}
+}
+
+// Hear hears the notifications for a process, over a line.
 func (s *store) Hear(ctx context.Context, process string, ready func(), heard func(string)) error {
+	key := [2]any{s.channelOf(process), s.pool}
+	if s.own {
+		key[1] = s.pool.Config().ConnString()
+	}
+	e := &ear{process, ready, heard, make(chan error, 1)}
+	hearing.Lock()
+	l := lines[key]
+	if l == nil {
+		on, stop := context.WithCancel(context.Background())
+		l = &line{ears: map[*ear]bool{}, stop: stop}
+		lines[key] = l
+		go func() {
+			err := s.hear(on, process, func() { l.each(func(e *ear) { l.hears = true; e.ready() }) }, func(text string) {
+				to, text, _ := strings.Cut(text, " ")
+				l.each(func(e *ear) {
+					if e.process == to {
+						e.heard(text)
+					}
+				})
+			})
+			l.each(func(e *ear) { delete(lines, key); e.ended <- err })
+		}()
+	}
+	if l.ears[e] = true; l.hears {
+		ready()
+	}
+	hearing.Unlock()
+	defer func() {
+		hearing.Lock()
+		defer hearing.Unlock()
+		if delete(l.ears, e); len(l.ears) == 0 {
+			if l.stop(); lines[key] == l {
+				delete(lines, key)
+			}
+		}
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-e.ended:
+		return err
+	}
+}
+
+// hear hears a line until that breaks or goes silent. A pooler in transaction mode
+// accepts a LISTEN and delivers nothing, so a message to itself has to come back first.
+func (s *store) hear(ctx context.Context, process string, ready func(), heard func(string)) error {
 	limited, cancel := context.WithTimeout(ctx, echoLimit)
 	defer cancel()
 	conn, echo, err := s.listen(limited, process)

@@ -58,6 +58,25 @@ func TestConnectionThatWentSilentIsMadeAnew(t *testing.T) {
 	awaken(t, n)
 }
 
+// TestNodesOfAProgramShareTheConnectionThatListens closes the node that made it.
+func TestNodesOfAProgramShareTheConnectionThatListens(t *testing.T) {
+	server := servertest.OwnPostgreSQL(t)
+	first, err := postgres.Open(server.DSN(), nil)
+	must(t, err)
+	second, err := postgres.Open(server.DSN(), nil)
+	must(t, err)
+	defer second.Close()
+	awaken(t, first)
+	awaken(t, second)
+	var count int
+	must(t, databaseAt(t, server.DSN()).QueryRow("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'").Scan(&count))
+	if count != 1 {
+		t.Errorf("%d connections listen", count)
+	}
+	must(t, first.Close())
+	awaken(t, second)
+}
+
 // awaken has a waiter be notified. On a busy machine the connection that listens
 // may miss its time limits, and notifications get lost. Then it tries again.
 func awaken(t *testing.T, n *postgres.Node) {

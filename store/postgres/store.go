@@ -208,7 +208,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	k := kind{insert: seen.Row.Version == "", marker: next.Name == casnode.MarkerName, stamped: w.Stamped, wakes: len(w.Wakes) > 0, drop: w.Drop != nil}
 	var to, texts []string
 	for _, wake := range w.Wakes {
-		to, texts = append(to, s.channelOf(wake.Process)), append(texts, wake.Text)
+		to, texts = append(to, s.channelOf(wake.Process)), append(texts, wake.Process+" "+wake.Text)
 	}
 	values := []string{seen.Server, seen.Marker.Version, strconv.FormatInt(seen.Now.UnixMicro(), 10),
 		strconv.FormatInt(limit(ctx).Milliseconds(), 10), next.Version, hexed(next.State), hexed(next.Name),

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/redlatch/redlatch/internal/sqltable"
+	"github.com/redlatch/redlatch/node/casnode"
 )
 
 // quote returns a table's name with its schema, and the same in quotes. Without a
@@ -31,8 +32,10 @@ func channelOf(table string) string {
 	return "redlatch_" + hex.EncodeToString(sum[:8])
 }
 
-// channelOf returns the channel of a process.
-func (s *store) channelOf(process string) string { return s.channel + "_" + process }
+// channelOf returns the channel of the program that a process is part of.
+func (s *store) channelOf(process string) string {
+	return s.channel + "_" + process[:min(casnode.ProgramSize, len(process))]
+}
 
 // Schema returns the statements that create a table, and the rights that a user
 // of locks needs.
