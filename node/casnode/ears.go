@@ -166,6 +166,9 @@ func (d *decision) messages(row Row) (all []Wake) {
 				if v.Value == w.Value {
 					m.Process = v.Process
 				}
+				if v.Value == w.Value && w.Kind == node.WakeTurn {
+					m.Waiter = nameOf(v.Share, v.Until, v.Value)
+				}
 			}
 			if w.Kind == node.WakeTurn && len(row.State) <= mostHint {
 				m.Text += " " + row.Version + " " + encode(row.State)

@@ -93,7 +93,12 @@ func placeOf(req node.Request) Place {
 	if !req.Until.IsZero() {
 		until = req.Until.UnixMicro()
 	}
-	return Place{Name: req.Name, Waiter: fmt.Sprintf("%d-%d-%d-%s", req.Mode, req.Slots, until, order.EncodeToString([]byte(req.Value))), Ticket: req.Ticket}
+	return Place{Name: req.Name, Waiter: nameOf(req.Share, until, req.Value), Ticket: req.Ticket}
+}
+
+// nameOf returns what a place says of its waiter.
+func nameOf(s node.Share, until int64, value string) string {
+	return fmt.Sprintf("%d-%d-%d-%s", s.Mode, s.Slots, until, order.EncodeToString([]byte(value)))
 }
 
 // waiter returns what the rules see of a place.

@@ -116,8 +116,9 @@ type Write struct {
 }
 
 // Wake is a text for a process: of letters, digits, spaces, + and /, up to 2,000. It
-// may get lost. Without a process it is for all.
-type Wake struct{ Process, Text string }
+// may get lost. Without a process it is for all. Waiter is whose place the row is kept
+// for: a Swap that is refused if that is gone need not look at the places after it.
+type Wake struct{ Process, Text, Waiter string }
 
 // Preparer is implemented by a store that has to be prepared, such as one whose
 // table must be created.

@@ -60,8 +60,15 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 			return false, present, unsent(explain(err))
 		}
 	}
-	early := make(chan stored, 1)
-	if w.Look {
+	early, look := make(chan stored, 1), w.Look
+	for _, wake := range w.Wakes {
+		if i := p.row.rank(wake.Waiter) - 1; look && i >= 0 && w.Drop == nil {
+			// The row is kept for a place that there is then: who leaves it later sees that.
+			ops = append(ops, &zk.CheckVersionRequest{Path: s.row(row.Name) + "/" + p.row.queue[i].child, Version: -1})
+			look = false
+		}
+	}
+	if look {
 		go func() {
 			defer close(early)
 			if r, err := s.list(conn, row.Name); err == nil {
@@ -76,7 +83,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	if done && row.Name != casnode.MarkerName {
 		// The next Swap may come without a Read.
 		p.row.Row, p.row.at = row, at
-		if w.Look {
+		if look {
 			r, _ := within(ctx, func() (stored, error) {
 				if r, ok := <-early; ok && r.at >= at {
 					return r, nil
