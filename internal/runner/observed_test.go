@@ -247,3 +247,26 @@ func (n *tokens) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	}
 	return n.Node.Do(ctx, req)
 }
+
+// unnamed is a node whose first answer comes too late for the client to wait for it.
+type unnamed struct{ *casnode.Node }
+
+func (n unnamed) Identity(ctx context.Context) (string, time.Time, error) {
+	time.Sleep(300 * time.Millisecond)
+	return n.Node.Identity(ctx)
+}
+
+// TestNewWaiterLeavesNoTimer has the first request of a client come before it knows the
+// node. It waits, so it puts a place.
+func TestNewWaiterLeavesNoTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelf := store.New(nil)
+		open := func() *casnode.Node { return casnode.New(store.Placed{Timed: store.Timed{Store: shelf.Open()}}, nil) }
+		locktest.MustLock(t, locktest.NewClient(t, []redlatch.Node{open()}, redlatch.Options{Guard: redlatch.GuardOff}), "job", redlatch.LockOptions{})
+		n := open()
+		leaveAfter(t, locktest.NewClient(t, []redlatch.Node{unnamed{n}}, redlatch.Options{Guard: redlatch.GuardOff}), time.Second)
+		if n.Timers() > 0 {
+			t.Errorf("%d timers", n.Timers())
+		}
+	})
+}
