@@ -141,10 +141,12 @@ type Warner interface {
 	Warnings() []string
 }
 
-// Observing is implemented by a Node without a clock, which observes for how long
-// locks have been there.
+// Observing is implemented by a Node whose store may have no clock. It observes then
+// for how long locks have been there.
 type Observing interface {
 	Node
+	// Clockless reports whether the store certainly has no clock.
+	Clockless() bool
 	// Timers returns how many timers it has started.
 	Timers() int64
 }

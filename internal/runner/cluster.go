@@ -96,7 +96,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		}
 		seen[name] = i
 		m := &Member{node: n, name: name, index: i, cluster: c}
-		if o, ok := n.(interface{ Clockless() bool }); ok {
+		if o, ok := n.(node.Observing); ok {
 			m.clockless.Store(o.Clockless())
 		}
 		if s, ok := n.(node.Starter); ok && s.Starts() {

@@ -81,8 +81,8 @@ func (n *Node) startTimer(ctx context.Context, name, id string, d time.Duration)
 	return done && err == nil
 }
 
-// Clockless reports whether the store certainly has no clock: then the first request of a
-// waiter can put a place, and leaves no timer.
+// Clockless reports whether the store certainly has no clock. A client that knows it lets
+// its first request wait in a place, and leaves no timer.
 func (n *Node) Clockless() bool { return n.timers != nil }
 
 // Timers returns how many timers this node has left in the store.
