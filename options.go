@@ -313,13 +313,10 @@ func checkWait(d time.Duration) error {
 }
 
 func checkDuration(field string, d, least, most time.Duration) error {
-	bound := ""
-	switch {
-	case d < least:
+	bound := fmt.Sprintf("between %s and %s", long(least), long(most))
+	if d < least {
 		bound = "at least " + long(least) // the nodes may allow less than most
-	case d > most:
-		bound = fmt.Sprintf("between %s and %s", long(least), long(most))
-	default:
+	} else if d <= most {
 		return nil
 	}
 	return &ConfigError{Field: field, Value: d, Bound: bound}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/redlatch/redlatch/store/redis"
 )
 
@@ -40,18 +38,13 @@ func checkAddresses(addresses []string) error {
 // strayAddress is the outcome of a command line with a misplaced address: after
 // a space instead of a comma. It is nil if there is none.
 func strayAddress(args []string) error {
-	if !slices.ContainsFunc(args, func(a string) bool { return kindOf(a) != "" && kindOf(a) != sqliteKind && strings.Contains(a, "://") }) {
+	if !slices.ContainsFunc(args, func(a string) bool { return kindOf(a) != "" && kindOf(a) != "sqlite" && strings.Contains(a, "://") }) {
 		return nil
 	}
 	return usageError(errors.New("an address of a node is in the place of a name"), "separate addresses by a comma: --nodes redis://a,redis://b")
 }
 
-// newNodesTopic is the text of redlatch help nodes. It is no command.
-func newNodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "nodes", Short: "How the addresses of nodes are written", Long: nodesHelp}
-}
-
-// nodesHelp is also a section of docs/stores.md.
+// nodesHelp is the text of redlatch help nodes. It is also a section of docs/stores.md.
 const nodesHelp = `Give the addresses of the nodes in --nodes, in REDLATCH_NODES or in the settings
 file, separated by commas. Every client must list the same nodes, and the same members
 of a node that has several: another subset is another membership. In a shell, quote

@@ -104,13 +104,7 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 	case err != nil:
 		return unwritten(err)
 	case up.Answered < up.Need:
-		quorum := &redlatch.QuorumError{Need: up.Need}
-		for _, n := range up.Nodes {
-			quorum.Nodes = append(quorum.Nodes, node.Result{Node: n.Node, Err: n.Err})
-		}
-		end := outcomeOf(quorum)
-		end.err, end.hint = fmt.Errorf("%d of %d nodes answer; quorum is %d", up.Answered, len(up.Nodes), up.Need), ""
-		return end
+		return &outcome{code: exitNoQuorum, event: "no_quorum", err: fmt.Errorf("%d of %d nodes answer; quorum is %d", up.Answered, len(up.Nodes), up.Need)}
 	case up.Answered < len(up.Nodes):
 		return &outcome{code: exitEndangered, event: "degraded", err: errors.New(silent(up))}
 	case up.Worst() == node.Danger:
@@ -190,12 +184,9 @@ func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
 	var parts []string
 	for _, s := range []node.Severity{node.Danger, node.Warning, node.Advice, node.Fine} {
 		if counts[s] > 0 {
-			text := count(counts[s], s.String())
-			switch s {
-			case node.Fine:
-				text = count(counts[s], "check") + " passed"
-			case node.Advice: // has no plural
-				text = fmt.Sprint(counts[s], " ", s)
+			text := strings.Replace(count(counts[s], s.String()), "advices", "advice", 1)
+			if s == node.Fine {
+				text = fmt.Sprint(counts[s], " checks passed")
 			}
 			parts = append(parts, text)
 		}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 )
 
 // exitCodes are all exit codes, what they mean, and which verbs have them; if
@@ -21,7 +19,7 @@ var exitCodes = []struct {
 	{"73", "a file cannot be written: that of --metrics, and CMD did not run, or the program that install copies", []string{"run", "lead", "install"}},
 	{"74", "stdout cannot be written; lock has released its lock again", []string{"lock", "extend", "unlock", "ls", "show", "watch", "ui", "break", "doctor", "demo", "init", "version"}},
 	{"75", "another client holds the lock, or the wait is over; -E sets another code", []string{"run", "lock", "break"}},
-	{"77", "the servers refuse the user or the password", []string{"run", "lead", "lock", "extend", "unlock", "ls", "show", "break", "doctor", "init"}},
+	{"77", "the servers refuse the user or the password", []string{"run", "lead", "lock", "extend", "unlock", "ls", "show", "break", "init"}},
 	{"79", "the lock was lost while CMD ran, or is no longer held; or --once could not record that CMD succeeded", []string{"run", "lead", "lock", "extend", "unlock"}},
 	{"126", "CMD cannot be run", []string{"run", "lead", "dev"}},
 	{"127", "CMD, or a server for dev, is not found", []string{"run", "lead", "dev"}},
@@ -57,9 +55,4 @@ func exitLine(code, means string) string {
 		line += " " + word
 	}
 	return b.String() + line
-}
-
-// newExitTopic is the help about exit codes.
-func newExitTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitStatus("")}
 }

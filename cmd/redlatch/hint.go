@@ -76,51 +76,46 @@ func denied(err error) bool {
 	}
 	n := 0
 	for _, r := range quorum.Nodes {
-		if passwordHint(r.Err) != "" {
+		if hint, _, _ := answerHint(r.Err); hint == hintPassword || hint == hintWrong {
 			n++
 		}
 	}
 	return n > len(quorum.Nodes)-quorum.Need
 }
 
-// passwordHint is the hint for a node that refuses the password; empty for others.
-func passwordHint(err error) string {
+// answerHint is the hint for an error with which a server answered. known is true if
+// the error itself says so.
+func answerHint(err error) (hint string, known, answered bool) {
 	var (
 		server *redis.ServerError
 		state  interface{ SQLState() string }
 		number *mysqldriver.MySQLError
 	)
 	switch {
-	case errors.As(err, &server) && server.Code == "NOAUTH":
-		return hintPassword
-	case errors.As(err, &server) && server.Code == "WRONGPASS",
-		errors.As(err, &state) && (state.SQLState() == "28P01" || state.SQLState() == "28000"),
-		errors.As(err, &number) && (number.Number == 1045 || number.Number == 1698): // access denied
-		return hintWrong
+	case errors.As(err, &server):
+		return redisHint(server), server.Hint() != "", true
+	case errors.As(err, &state):
+		hint = sqlHints[state.SQLState()]
+	case errors.As(err, &number):
+		hint = mysqlHints[number.Number]
+	default:
+		return "", false, false
 	}
-	return ""
+	return hint, hint != "", true
 }
 
 // nodeHint says what to do about the error of one node. known is true if the
 // error itself says so, or needs no hint.
 func nodeHint(name string, err error) (hint string, known bool) {
 	var (
-		server   *redis.ServerError
-		state    interface{ SQLState() string }
-		number   *mysqldriver.MySQLError
 		lookup   *net.DNSError
 		badCert  *tls.CertificateVerificationError
 		noRecord tls.RecordHeaderError
 	)
-	hint = passwordHint(err)
+	hint, known, answered := answerHint(err)
 	switch {
-	case hint != "":
-	case errors.As(err, &server):
-		return redisHint(server), server.Hint() != ""
-	case errors.As(err, &state):
-		hint = sqlHints[state.SQLState()]
-	case errors.As(err, &number):
-		hint = mysqlHints[number.Number]
+	case answered:
+		return hint, known
 	case errors.As(err, &lookup):
 		hint = hintHost
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -144,6 +139,10 @@ func redisHint(err *redis.ServerError) string {
 	switch {
 	case err.Forbidden():
 		return hintACL
+	case err.Code == "NOAUTH":
+		return hintPassword
+	case err.Code == "WRONGPASS":
+		return hintWrong
 	case strings.Contains(err.Text, "DB index is out of range"):
 		return hintDatabase
 	}
@@ -153,8 +152,9 @@ func redisHint(err *redis.ServerError) string {
 // sqlHints are the hints for errors of PostgreSQL, and mysqlHints for those of
 // MySQL and MariaDB.
 var (
-	sqlHints   = map[string]string{"3D000": hintDatabase, "42501": hintRights}
+	sqlHints   = map[string]string{"28P01": hintWrong, "28000": hintWrong, "3D000": hintDatabase, "42501": hintRights}
 	mysqlHints = map[uint16]string{
+		1045: hintWrong, 1698: hintWrong, // access denied
 		1049: hintDatabase,                                                     // no such database
 		1044: hintRights, 1142: hintRights, 1143: hintRights, 1227: hintRights, // no right to the database, the table, a column, an operation
 		3159: "the server wants TLS: add tls=true to the address",

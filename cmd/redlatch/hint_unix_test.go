@@ -63,8 +63,8 @@ func TestHintIsForTheCause(t *testing.T) {
 			if code != want || strings.Contains(stderr, "waiting") || !strings.HasSuffix(stderr, "; "+c.hint+"\n") || strings.Contains(stderr, hintMajority) {
 				t.Errorf("exit %d, want %d, %swant the hint %q", code, want, stderr, c.hint)
 			}
-			if code, stdout, stderr := command(t, "doctor", "--samples", "1", "--node-timeout", "10s", "--nodes", c.nodes); code != want || !strings.Contains(stdout, c.hint) {
-				t.Errorf("doctor: exit %d, %s%swant %d, %q", code, stdout, stderr, want, c.hint)
+			if _, stdout, stderr := command(t, "doctor", "--samples", "1", "--node-timeout", "10s", "--nodes", c.nodes); !strings.Contains(stdout, c.hint) {
+				t.Errorf("doctor: %s%swant %q", stdout, stderr, c.hint)
 			}
 		})
 	}

@@ -76,7 +76,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 
 	servers[1].Do("FLUSHALL")
 	abc.run(t, exitUsage, "init --assume-fresh --yes").out("not marked").err("not new")
-	abd.run(t, exitUsage, "run job -- true").err("missing " + servers[2].URL())
+	abd.run(t, exitUsage, "run job -- true").err("this client lacks " + servers[2].URL())
 	abd.run(t, 0, "init --no-wait --json --former "+string(abc)).times(4, `"trusted":false`).times(4, `"reason":"membership"`).
 		err("no longer a member: " + servers[2].URL() + "; stop")
 	abd.run(t, exitUsage, "init --max-ttl 20s").err("--max-ttl is 20s")

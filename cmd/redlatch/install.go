@@ -10,12 +10,12 @@ import (
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/textfile"
 )
 
-func newInstall() *cobra.Command {
+func newInstall(*reporter) *cobra.Command {
 	return &cobra.Command{
 		Use:   "install FILE",
 		Short: "Copy this program to a file",
 		Long: `Copy this program to FILE, or into FILE if that is a folder: for the init container
-of a pod, since the image of redlatch has no cp. Exit status 73 if it cannot.`,
+of a pod, since the image of redlatch has no cp.`,
 		Example: `  /usr/bin/redlatch install /tools/redlatch`,
 		Args:    oneArg("file"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -50,20 +50,12 @@ func leadArgs(cmd *cobra.Command, args []string) error {
 
 // lead runs CMD in every term.
 func (t *task) lead() *outcome {
-	outage := false
+	t.f.patient = true
 	for {
 		end, lost := t.run()
-		switch {
-		case lost:
-			t.say.lostTerm(t.name(), end)
-			outage = false
-		case end.code == exitNoQuorum && end.run == nil:
-			if !outage {
-				t.say.warn(t.name(), "%v; waiting for them", end.err)
-			}
-			outage = true
-		default:
+		if !lost {
 			return end
 		}
+		t.say.lostTerm(t.name(), end)
 	}
 }

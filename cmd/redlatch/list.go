@@ -47,7 +47,8 @@ find locks of foreign clients on Redis; "redlatch show" does.`,
 					}
 				}
 				if len(locks) == 0 && err == nil && !say.json {
-					return say.print(cmd.OutOrStdout(), nil, noLocks(prefix))
+					text := fmt.Sprintf("no lock is held or waited for that begins with %q\n", prefix)
+					return say.print(cmd.OutOrStdout(), nil, strings.Replace(text, ` that begins with ""`, "", 1))
 				}
 				err = errors.Join(unwritten(writeLocks(cmd.OutOrStdout(), say, locks)), err)
 				return cmp.Or(ended(ctx), err)
@@ -85,14 +86,6 @@ answer of each node. The fence is the highest token that the nodes remember.`,
 	f.register(cmd.Flags(), say)
 	say.registerJSON(cmd.Flags(), "write JSON to stdout instead of text")
 	return cmd
-}
-
-// noLocks is what ls says of an empty list.
-func noLocks(prefix string) string {
-	if prefix != "" {
-		prefix = fmt.Sprintf(" with a name that begins with %q", prefix)
-	}
-	return "no lock is held or waited for" + prefix + "\n"
 }
 
 // writeLocks writes a line for each lock.

@@ -262,18 +262,14 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 // lostHint says why the lock of a handle may be gone. A node that granted it knows
 // its token; but a release teaches it to all.
 func lostHint(err error) string {
-	const over, other = "it expired, was broken or was unlocked before", "check that --nodes is the same as for lock"
 	var lost *redlatch.LostError
 	var quorum *redlatch.QuorumError
-	switch {
-	case !errors.As(err, &lost) || !errors.As(err, &quorum):
-		return other
-	case quorum.Op == node.OpRelease:
-		return over + "; if not, " + other
-	case slices.ContainsFunc(quorum.Nodes, func(r node.Result) bool { return r.Err == nil && r.Reply.Fence >= lost.Token }):
-		return over
+	hint := "it expired, was broken or was unlocked before"
+	if errors.As(err, &lost) && errors.As(err, &quorum) && quorum.Op == node.OpExtend &&
+		slices.ContainsFunc(quorum.Nodes, func(r node.Result) bool { return r.Err == nil && r.Reply.Fence >= lost.Token }) {
+		return hint
 	}
-	return other
+	return hint + "; if not, check that --nodes is the same as for lock"
 }
 
 // findHandle returns the handle from the argument, from stdin, or from the

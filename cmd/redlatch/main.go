@@ -5,9 +5,7 @@ package main
 import (
 	"cmp"
 	"os"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -88,7 +86,7 @@ value. REDLATCH_PASSWORD is the password for addresses without one.`,
 		{"Jobs:", []func(*reporter) *cobra.Command{newRun, newLead}},
 		{"Scripts with several steps:", []func(*reporter) *cobra.Command{newLock, newExtend, newUnlock}},
 		{"Operators:", []func(*reporter) *cobra.Command{newLs, newShow, newWatch, newUI, newBreak, newDoctor}},
-		{setUp, []func(*reporter) *cobra.Command{newInit, newDemo, newDev}},
+		{setUp, []func(*reporter) *cobra.Command{newInit, newDemo, newDev, newSchema, newInstall, newVersion}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, new := range group.verbs {
@@ -98,12 +96,10 @@ value. REDLATCH_PASSWORD is the password for addresses without one.`,
 			root.AddCommand(verb)
 		}
 	}
-	for _, verb := range []*cobra.Command{newSchema(), newInstall(), newVersion(say)} {
-		verb.GroupID = setUp
-		root.AddCommand(verb)
-	}
 	root.SetCompletionCommandGroupID(setUp)
-	root.AddCommand(newNodesTopic(), newExitTopic())
+	root.AddCommand(
+		&cobra.Command{Use: "nodes", Short: "How the addresses of nodes are written", Long: nodesHelp},
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitStatus("")})
 	for _, verb := range packagersVerbs {
 		root.AddCommand(verb())
 	}
@@ -111,39 +107,11 @@ value. REDLATCH_PASSWORD is the password for addresses without one.`,
 	root.SetHelpCommandGroupID(setUp)
 	root.InitDefaultCompletionCmd()
 	completeAll(root)
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		wrapFlags(cmd.LocalFlags(), terminal.Width(os.Stdout))
-		help(cmd, args)
+	cobra.AddTemplateFunc("wrapped", func(flags *pflag.FlagSet) string {
+		return flags.FlagUsagesWrapped(min(cmp.Or(terminal.Width(os.Stdout), helpWidth), helpWidth+20))
 	})
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), ".LocalFlags.FlagUsages", "wrapped .LocalFlags", 1))
 	return root
-}
-
-// wrapFlags breaks the texts of flags into lines that fit a width; 0 for a file.
-func wrapFlags(flags *pflag.FlagSet, width int) {
-	column := 0
-	flags.VisitAll(func(f *pflag.Flag) {
-		value, _ := pflag.UnquoteUsage(f)
-		column = max(column, len("      -- ")+len(f.Name)+len(value)+len("   "))
-	})
-	room := max(min(cmp.Or(width, helpWidth), helpWidth+20)-column, 30)
-	flags.VisitAll(func(f *pflag.Flag) {
-		lines, end := []string{}, ""
-		if !slices.Contains([]string{"", "0", "false", "[]"}, f.DefValue) {
-			end = " (default " + f.DefValue + ")" // pflag adds it
-		}
-		line := ""
-		for _, word := range strings.Fields(f.Usage) {
-			if line != "" && utf8.RuneCountInString(line)+1+len(word) > room {
-				lines, line = append(lines, line), ""
-			}
-			line = strings.TrimPrefix(line+" "+word, " ")
-		}
-		if lines = append(lines, line); len(line)+len(end) > room {
-			lines = append(lines, "")
-		}
-		f.Usage = strings.Join(lines, "\n")
-	})
 }
 
 // newHelp is cobra's own help, but for a command that does not exist, which

@@ -21,7 +21,7 @@ func TestRunWithAMembershipOfOneBesideOneOfThreeIsRefused(t *testing.T) {
 	abc, a := these(servers...), these(servers[0])
 	former := strings.Join(slices.Sorted(slices.Values(servertest.Addresses(servers))), ",")
 	a.run(t, exitUsage, "run -n pay -- echo ran").times(0, "ran").
-		err("missing ", servers[1].URL(), servers[2].URL(), "use that membership", "redlatch init --nodes "+string(a)+" --former "+former)
+		err("this client lacks ", servers[1].URL(), servers[2].URL(), "use that membership", "redlatch init --nodes "+string(a)+" --former "+former)
 	a.run(t, exitEndangered, "doctor").out("danger   marker", servers[2].URL())
 	a.run(t, 0, "run -n --any-membership other -- echo ran").out("ran\n")
 	a.run(t, exitUsage, "init --former "+string(a)).err("former membership differs from the one on " + string(a))

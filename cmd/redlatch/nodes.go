@@ -119,7 +119,7 @@ func (f *nodeFlags) openAll(addresses []string) (nodes []redlatch.Node, err erro
 	}
 	var servers []string
 	for _, a := range addresses {
-		if kindOf(a) == redisKind {
+		if kindOf(a) == "redis" {
 			servers = append(servers, withPassword(a, password))
 		}
 	}
@@ -170,21 +170,11 @@ func openNode(address string) (n redlatch.Node, err error) {
 	return n, nil
 }
 
-// The kinds of nodes.
-const (
-	redisKind     = "redis"
-	sqliteKind    = "sqlite"
-	postgresKind  = "postgres"
-	mysqlKind     = "mysql"
-	etcdKind      = "etcd"
-	zookeeperKind = "zookeeper"
-)
-
 // kinds are the kinds of nodes by the schemes of their addresses.
 var kinds = map[string]string{
-	"redis": redisKind, "rediss": redisKind, "sqlite": sqliteKind,
-	"postgres": postgresKind, "postgresql": postgresKind, "mysql": mysqlKind, "mariadb": mysqlKind,
-	"etcd": etcdKind, "etcds": etcdKind, "zookeeper": zookeeperKind, "zookeepers": zookeeperKind,
+	"redis": "redis", "rediss": "redis", "sqlite": "sqlite",
+	"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql",
+	"etcd": "etcd", "etcds": "etcd", "zookeeper": "zookeeper", "zookeepers": "zookeeper",
 }
 
 // kindOf returns the kind of node that an address is for; "" for none.
@@ -229,7 +219,7 @@ func firstLine(path string) (string, error) {
 // withPassword puts a password into an address of a server that has none.
 func withPassword(address, password string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
-	if password == "" || !ok || kindOf(address) == sqliteKind {
+	if password == "" || !ok || kindOf(address) == "sqlite" {
 		return address
 	}
 	authority, tail := rest, ""
@@ -242,7 +232,7 @@ func withPassword(address, password string) string {
 	} else if strings.Contains(tail, "@") {
 		return address // a password with a slash in it: the parser rejects it
 	}
-	if kind := kindOf(address); strings.Contains(user, ":") || user == "" && (kind == etcdKind || kind == zookeeperKind) {
+	if kind := kindOf(address); strings.Contains(user, ":") || user == "" && (kind == "etcd" || kind == "zookeeper") {
 		return address // they have no password without a user
 	}
 	return scheme + "://" + user + url.UserPassword("", password).String() + "@" + hosts + tail

@@ -43,7 +43,7 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 		t.Errorf("in JSON: %s", away)
 	}
 	// Waiting does not help against another membership.
-	these(servers[:2]...).run(t, exitUsage, "doctor --ready -w 1m").err("missing " + servers[2].URL())
+	these(servers[:2]...).run(t, exitUsage, "doctor --ready -w 1m").err("this client lacks " + servers[2].URL())
 }
 
 // TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed asks for servers that

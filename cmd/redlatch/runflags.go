@@ -30,6 +30,8 @@ type lockFlags struct {
 	ttl    time.Duration
 	keep   time.Duration
 	label  string
+
+	patient bool // nodes that never answered are waited for, too
 }
 
 // onHeld is what to do when another client holds the lock.
@@ -173,13 +175,10 @@ func (f *lockFlags) options() redlatch.LockOptions {
 	case f.asksOnce():
 		opts.Wait = redlatch.NoWait
 	case f.unlimited():
-		opts.Wait = longestWait // await ends it if the nodes never answer
+		opts.Wait = 365 * 24 * time.Hour // the longest; await ends it if the nodes never answer
 	}
 	return opts
 }
-
-// longestWait is the longest that the library accepts.
-const longestWait = 365 * 24 * time.Hour
 
 // await calls lock, which waits for the locks, and shows the wait. A wait without
 // limit is refused for a lock that we run under, and ends if no quorum answers
@@ -196,11 +195,12 @@ func (f *lockFlags) await(ctx context.Context, say *reporter, names []string, no
 	}
 	asked := time.Now()
 	show := say.showWaiting(names[0], nodes, places, f.shareFlags)
-	places.during(giveUp, !f.unlimited(), func(err error) {
+	places.hopeless, places.giveUp, places.limited, places.patient = nil, giveUp, !f.unlimited(), f.patient
+	places.tell = func(err error) {
 		if show == nil || show.screen == nil { // it has a line already
 			say.warn(places.last().name, "%v; waiting for them", err)
 		}
-	})
+	}
 	err = lock(ctx)
 	show.stop()
 	if places.hopeless != nil && err != nil && !errors.Is(err, redlatch.ErrLost) {

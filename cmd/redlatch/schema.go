@@ -12,11 +12,11 @@ import (
 
 // schemas are the statements for a table, by the kind of database.
 var schemas = map[string]func(table string) (string, error){
-	postgresKind: postgres.Schema,
-	mysqlKind:    mysql.Schema,
+	"postgres": postgres.Schema,
+	"mysql":    mysql.Schema,
 }
 
-func newSchema() *cobra.Command {
+func newSchema(*reporter) *cobra.Command {
 	table := ""
 	cmd := &cobra.Command{
 		Use:   "schema postgres|mysql",
@@ -24,12 +24,12 @@ func newSchema() *cobra.Command {
 		Long: `Print the statements that create the table of locks in a database, and give a user
 called locks the rights to use it. A node creates the table itself if its user may.`,
 		Example:   `  redlatch schema postgres | psql postgres://admin@db.example.com/app`,
-		ValidArgs: []string{mysqlKind, postgresKind},
+		ValidArgs: []string{"mysql", "postgres"},
 		Args:      oneArg("database"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			schema, known := schemas[args[0]]
 			if !known {
-				return usageError(fmt.Errorf("there is no schema for %q: it is %s or %s", args[0], postgresKind, mysqlKind), "redlatch schema postgres")
+				return usageError(fmt.Errorf("there is no schema for %q: it is %s or %s", args[0], "postgres", "mysql"), "redlatch schema postgres")
 			}
 			text, err := schema(table)
 			if err != nil {

@@ -28,15 +28,15 @@ func TestPasswordsComeFromFileOrEnvironmentAndAreNotShown(t *testing.T) {
 		args []string
 		code int
 	}{
-		{"none", nil, []string{"--nodes", server.URL()}, exitNoQuorum},
-		{"wrong", []string{"REDLATCH_PASSWORD=hunter2"}, []string{"--nodes", server.URL()}, exitNoQuorum},
+		{"none", nil, []string{"--nodes", server.URL()}, exitDenied},
+		{"wrong", []string{"REDLATCH_PASSWORD=hunter2"}, []string{"--nodes", server.URL()}, exitDenied},
 		{"environment", []string{"REDLATCH_PASSWORD=" + secret}, []string{"--nodes", server.URL()}, 0},
 		{"file", nil, []string{"--nodes", server.URL(), "--password-file", file}, 0},
 		{"file before environment", []string{"REDLATCH_PASSWORD=hunter2"}, []string{"--nodes", server.URL(), "--password-file", file}, 0},
 		{"settings file", []string{"REDLATCH_CONFIG=" + config}, nil, 0},
 		{"environment before settings file", []string{"REDLATCH_CONFIG=" + stale, "REDLATCH_PASSWORD=" + secret}, nil, 0},
 		{"file before environment and settings file", []string{"REDLATCH_CONFIG=" + stale, "REDLATCH_PASSWORD=hunter2"}, []string{"--password-file", file}, 0},
-		{"own password first", []string{"REDLATCH_PASSWORD=" + secret}, []string{"--nodes", strings.Replace(server.URL(), "://", "://:hunter2@", 1)}, exitNoQuorum},
+		{"own password first", []string{"REDLATCH_PASSWORD=" + secret}, []string{"--nodes", strings.Replace(server.URL(), "://", "://:hunter2@", 1)}, exitDenied},
 		{"user without a password", []string{"REDLATCH_PASSWORD=" + secret}, []string{"--nodes", strings.Replace(server.URL(), "://", "://default@", 1)}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

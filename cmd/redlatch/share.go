@@ -33,11 +33,6 @@ func (f *runFlags) checkOnce(names int) error {
 	return nil
 }
 
-// isCompleted is the outcome of an occurrence that was completed before.
-func (f *runFlags) isCompleted(name string) *outcome {
-	return &outcome{event: "completed", err: fmt.Errorf("%s %s: already completed", name, f.occurrence)}
-}
-
 // unmarked is the outcome of a CMD that succeeded, which too few nodes noted.
 func (f *runFlags) unmarked(name string, err error) *outcome {
 	return &outcome{code: exitLost, event: "unmarked",
@@ -87,7 +82,7 @@ func (t *task) lockOnce(ctx context.Context, opts redlatch.LockOptions) (*locks,
 			return <-ended
 		})
 		if !ran && err == nil {
-			err = t.f.isCompleted(t.names[0])
+			err = &outcome{event: "completed", err: fmt.Errorf("%s %s: already completed", t.names[0], t.f.occurrence)}
 		}
 		over <- err
 	}()

@@ -224,9 +224,10 @@ type places struct {
 	outage   time.Time   // when the outage was noticed; zero if there is none
 	missing  int         // rounds in a row without a quorum
 	told     bool        // that the outage lasts
-	tell     func(error) // gets the error of an outage that lasts, unless the wait ends
+	tell     func(error) // gets the error of an outage that lasts
 	giveUp   func()      // ends the wait
 	limited  bool        // it has a limit of its own
+	patient  bool        // it goes on though no node ever answered
 	hopeless error       // why the wait was ended
 }
 
@@ -234,18 +235,10 @@ type places struct {
 // misses the time limit of one may only be slow.
 const outageRounds = 3
 
-// during has places follow the outages of a wait.
-func (p *places) during(giveUp func(), limited bool, tell func(error)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.giveUp, p.limited, p.tell, p.hopeless = giveUp, limited, tell, nil
-}
-
 // endured judges a round of a wait: nodes that have answered before are waited for.
 // The mutex is held. It returns what to call without it.
-func (p *places) endured(err error) func() {
-	var quorum *redlatch.QuorumError
-	if !errors.As(err, &quorum) && !errors.Is(err, redlatch.ErrChanging) || quorum != nil && answersOf(quorum) >= quorum.Need {
+func (p *places) endured(err error, outage bool) func() {
+	if !outage {
 		p.answered, p.outage, p.missing, p.told = true, time.Time{}, 0, false
 		return nil
 	}
@@ -254,24 +247,14 @@ func (p *places) endured(err error) func() {
 	}
 	lasts := p.missing >= outageRounds && p.at.Sub(p.outage) >= redlatch.OutagePatience
 	switch {
-	case !p.answered && (lasts && !p.limited || denied(err)):
+	case !p.answered && (lasts && !p.limited && !p.patient || denied(err)):
 		p.hopeless = err
 		return p.giveUp
-	case p.answered && lasts && !p.told:
+	case lasts && !p.limited && !p.told:
 		p.told = true
 		return func() { p.tell(err) }
 	}
 	return nil
-}
-
-// answersOf is how many nodes answered that grant, or will after a quarantine.
-func answersOf(e *redlatch.QuorumError) (n int) {
-	for _, r := range e.Nodes {
-		if r.Err == nil && r.Reply.Status != node.Misconfigured {
-			n++
-		}
-	}
-	return n
 }
 
 func (p *places) LockStart(ctx context.Context, l observe.LockStart) context.Context {
@@ -286,12 +269,13 @@ func (p *places) LockEnd(context.Context, observe.LockEnd) {}
 func (p *places) Waiting(_ context.Context, w observe.Waiting) {
 	p.mu.Lock()
 	p.at = time.Now()
-	p.seen = waitView{name: w.Name, place: w.Place, outage: outageOf(w.Err)}
+	why, outage := outageOf(w.Err)
+	p.seen = waitView{name: w.Name, place: w.Place, outage: why}
 	if quorum := (*redlatch.QuorumError)(nil); errors.As(w.Err, &quorum) {
 		p.seen.left, p.seen.quarantined = quorum.QuarantineLeft, quorum.Quarantined
 		p.seen.fresh = slices.ContainsFunc(quorum.Nodes, func(r node.Result) bool { return r.Err == nil && r.Reply.Value == node.ReasonNew })
 	}
-	then := p.endured(w.Err)
+	then := p.endured(w.Err, outage)
 	p.mu.Unlock()
 	if then != nil {
 		then()
@@ -310,20 +294,24 @@ func (p *places) last() waitView {
 }
 
 // outageOf says what is wrong with the nodes that we wait for; nothing, if we
-// wait for a holder.
-func outageOf(err error) string {
+// wait for a holder. outage is true if too few answer, or will after a quarantine.
+func outageOf(err error) (text string, outage bool) {
 	var nodes *redlatch.QuorumError
 	switch {
 	case errors.Is(err, redlatch.ErrChanging):
-		return message(err)
+		return message(err), true
 	case !errors.As(err, &nodes):
-		return ""
+		return "", false
 	}
 	var why []string
+	left := len(nodes.Nodes)
 	for _, r := range nodes.Nodes {
 		if r.Err != nil || r.Reply.Status == node.Quarantined || r.Reply.Status == node.Misconfigured {
 			why = append(why, r.String())
 		}
+		if r.Err != nil || r.Reply.Status == node.Misconfigured || r.Reply.NeedsMark() {
+			left--
+		}
 	}
-	return strings.Join(why, "; ")
+	return strings.Join(why, "; "), left < nodes.Need
 }

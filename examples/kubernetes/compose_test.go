@@ -69,7 +69,7 @@ func TestCompositionRunsWhatItSays(t *testing.T) {
 		return cmd
 	}
 	deploytest.DeclareNew(t, command("init"))
-	if code, out := command("report").Run(t); code != 0 || !strings.Contains(out, "report, with the token 1") || !strings.Contains(out, `"event":"released"`) {
+	if code, out := command("report").Run(t); code != 0 || !strings.Contains(out, "report, with the token 0") || !strings.Contains(out, `"event":"released"`) {
 		t.Errorf("report: exit %d, %s", code, out)
 	}
 	// A second container, while the name is kept: it does not run the job again.

@@ -237,7 +237,7 @@ func TestPodsRunWhatTheySay(t *testing.T) {
 	}
 
 	deploytest.Script(t, filepath.Join(c.dir, "app", "scheduler"), "#!/bin/sh\necho \"leads with $REDLATCH_TOKEN\"\nexit 3\n")
-	if code, out := c.pod(podOf(one[appsv1.Deployment](t, "leader.yaml"))); code != 3 || !strings.Contains(out, "leads with 1") {
+	if code, out := c.pod(podOf(one[appsv1.Deployment](t, "leader.yaml"))); code != 3 || !strings.Contains(out, "leads with 0") {
 		t.Errorf("leader: exit %d, %s", code, out)
 	}
 

@@ -127,7 +127,7 @@ func TestUnitsRunWhatTheySay(t *testing.T) {
 
 	// The scheduler ends by itself here, and so does its leader.
 	deploytest.Script(t, filepath.Join(m.dir, "scheduler"), "#!/bin/sh\necho \"leads with $REDLATCH_TOKEN\"\nexit 3\n")
-	if code, out := m.start("scheduler.service").Run(t); code != 3 || !strings.Contains(out, "leads with 1") {
+	if code, out := m.start("scheduler.service").Run(t); code != 3 || !strings.Contains(out, "leads with 0") {
 		t.Errorf("scheduler.service: exit %d, %s", code, out)
 	}
 	// A unit whose Environment is lost must not lock on one machine alone.

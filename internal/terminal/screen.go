@@ -26,12 +26,7 @@ func Open(file *os.File) *Screen {
 }
 
 // Width is how many columns a terminal has; 0 if the file is none.
-func Width(file *os.File) int {
-	if !takesLines(file) {
-		return 0
-	}
-	return width(file)
-}
+func Width(file *os.File) int { return width(file) }
 
 // Draw puts a line in the place of the one drawn before. A background job draws
 // nothing.

@@ -38,16 +38,13 @@ type line struct {
 	Time            time.Time
 	Who, Tone, Text string
 
-	Parts []part // of the text
+	Drawn string // the text, with the digits dim that tokens share
 	Y     int
 	at    time.Duration
 	From  float64 // percent of the whole time
 	To    float64
 	Still bool // it is also shown where nothing may move
 }
-
-// part is a part of a text, and what follows it in fainter letters.
-type part struct{ Plain, Dim string }
 
 // linger is how long a part stays after its last line, in addition to the pace of
 // the demo.
@@ -70,11 +67,12 @@ func draw(w io.Writer, demo io.Reader) error {
 		last := len(parts) - 1
 		all, parts[last] = append(all, l), append(parts[last], l)
 		for i, text := range terminal.Apart(l.Text, &token) {
-			if i%2 == 0 {
-				l.Parts = append(l.Parts, part{Plain: text})
+			if i%2 != 0 && text != "" {
+				text = "<tspan>" + text + "</tspan>"
 			} else {
-				l.Parts[i/2].Dim = text
+				text = template.HTMLEscapeString(text)
 			}
+			l.Drawn += text
 		}
 		l.at = l.Time.Sub(all[0].Time) + time.Duration(last)*linger
 		l.Y = 38 + 22*len(parts[last])
@@ -113,6 +111,6 @@ g{opacity:0}g.still{opacity:1}
 <path d="M0 38.5H800" stroke="var(--edge)"/>
 {{range $i, $l := .Lines -}}
 <g id="l{{$i}}"{{if .Still}} class="still"{{end}}><text class="who" x="20" y="{{.Y}}">{{html .Who}}</text>
-<text class="{{.Tone}}" x="{{if .Who}}104{{else}}20{{end}}" y="{{.Y}}">{{range .Parts}}{{html .Plain}}{{with .Dim}}<tspan>{{.}}</tspan>{{end}}{{end}}</text></g>
+<text class="{{.Tone}}" x="{{if .Who}}104{{else}}20{{end}}" y="{{.Y}}">{{.Drawn}}</text></g>
 {{end}}</svg>
 `))
