@@ -26,7 +26,7 @@ type queue struct {
 	out    [2]protocol.LineEffect // room for effects
 }
 
-// Enter returns when the caller may ask. It returns false if the caller's
+// Enter returns when the caller may ask, or has the lock. It returns false if the caller's
 // context ended before that, or the client is closing. Leave must follow when
 // the caller has finished asking.
 func (a *Attempt) Enter(ctx context.Context) bool {

@@ -29,8 +29,10 @@
 //     too: of two inserts one fails.
 //   - A write that was acknowledged is not forgotten. Where that can happen, by a
 //     failover or a loss of memory, the identity changes with it.
-//   - The clock is one for all clients: the server's. It is not stepped: a step
-//     forward ends locks early, and a step back makes them last longer.
+//   - The clock, if there is one, is one for all clients: the server's. It is not
+//     stepped: a step forward ends locks early, and a step back makes them last
+//     longer. A store without a clock leaves Snapshot.Now zero, and keeps fences:
+//     see Snapshot.KeepsFences.
 //
 // # What breaks otherwise
 //
@@ -58,8 +60,8 @@
 //
 // # What a store can do besides
 //
-// A store declares more abilities by implementing Preparer, Sweeper, Hearer and
-// Stamper. With a Stamper, a request that nobody contends for is one statement: the
+// A store declares more abilities by implementing Preparer, Sweeper, Hearer,
+// Stamper, Placer and Timers. With a Stamper, a request that nobody contends for is one statement: the
 // node remembers what it wrote last, and writes without a Read. The statement
 // compares all that was remembered, and the clock. The times in the row count from
 // the statement, so the row never expires before its holder believes so.

@@ -32,7 +32,7 @@ import (
 //
 // Why it ends: who waits observes. Who leaves before leaves a timer, in a store that
 // has some: see Timers. What lasts for hours, in a world of processes that last for
-// seconds, is limited in number: see limits.
+// seconds, is limited in number: see nodestate.Entry.Limit.
 
 var errFences = errors.New("casnode: the store has no clock (Snapshot.Now), and must keep fences (Snapshot.KeepsFences)")
 

@@ -8,7 +8,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Queued returns how many requests wait for their turn.
+// Queued returns how many requests wait for a connection.
 func (n *Node) Queued() int { return int(n.queued.Load()) }
 
 // longestQueue is how long a release waits for its turn, in multiples of its own

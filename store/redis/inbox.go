@@ -74,7 +74,7 @@ type place struct {
 }
 
 // place returns where a request may wait in the present state. While the inbox
-// is not open the request is not queued: a notification would reach nobody.
+// is shut the request is not queued: a notification would reach nobody.
 func (b *inbox) place(req *node.Request) place {
 	state := b.state.Load()
 	p := place{wait: req.Wait && state != inboxShut}
