@@ -140,11 +140,11 @@ func (m *Manager) Start(ctx context.Context) error {
 	go func() {
 		defer stop()
 		resigned <- m.locks.Lead(run, m.name, m.opts, func(ctx context.Context, lease *redlatch.Lease) error {
-			margin := m.grace + slack
-			if margin >= lease.TTL()/2 {
+			early := m.grace + slack
+			if early >= lease.TTL()/2 {
 				return &redlatch.ConfigError{Field: "GracefulShutdownTimeout", Value: m.grace, Bound: "half a second less than half of the TTL"}
 			}
-			term, cancel := margin.Context(ctx, lease.Remaining, margin)
+			term, cancel := margin.Context(ctx, lease.Remaining, early)
 			defer cancel()
 			m.term = term
 			m.lease.Store(lease)
