@@ -65,13 +65,21 @@ func (s *store) line(ctx context.Context, c session, p casnode.Place) (first []c
 	return first, rank, there, err
 }
 
+// deadFor is for how long a process is taken for dead that was seen to be, in
+// microseconds. Otherwise each place of the dead costs each read a statement.
+const deadFor = 200_000
+
 // lives reports whether a process lives. It lives for as long as it was seen to once, at
 // least.
 func (s *store) lives(ctx context.Context, c session, process string, now int64) (bool, error) {
-	if until, ok := s.lapses.Load(process); ok && until.(int64) > now {
-		return true, nil
+	until := int64(0)
+	if seen, ok := s.lapses.Load(process); ok {
+		until = seen.(int64)
 	}
-	var until int64
+	if until > now || until < 0 && now < deadFor-until {
+		return until > 0, nil
+	}
+	until = 0
 	err := c.QueryRowContext(ctx, c.texts.lapses, process).Scan(&until)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -81,7 +89,7 @@ func (s *store) lives(ctx context.Context, c session, process string, now int64)
 	if until > now {
 		s.lapses.Store(process, until)
 	} else {
-		s.lapses.Delete(process)
+		s.lapses.Store(process, -now)
 	}
 	return until > now, nil
 }
@@ -169,6 +177,7 @@ func (s *store) Live(ctx context.Context, process string) (bool, error) {
 		return false, err
 	}
 	defer c.Close()
+	s.lapses.Delete(process)
 	n, err := c.change(ctx, c.renew, process)
 	if err == nil && n == 0 {
 		_, err = c.change(ctx, c.live, process, process)
