@@ -18,6 +18,8 @@ import (
 // ears hear the wakes of a store. Until they do, and where the store is no Hearer,
 // waiters poll.
 type ears struct {
+	rings bool // the store is a Ringer, which wakes only those whose turn it is
+
 	store Hearer // nil if nothing can be heard
 
 	mu        sync.Mutex // guards all fields below
@@ -123,10 +125,15 @@ func (e *ears) set(hearing bool) {
 
 // heard passes a wake on if it is for a waiter of this node.
 func (n *Node) heard(text string) {
-	name, wake, row, ok := parseMessage(text)
-	w := waiter{name, wake.Value}
+	if name, wake, row, ok := parseMessage(text); ok {
+		n.woken(waiter{name, wake.Value}, wake, row)
+	}
+}
+
+// woken does so with one that was read.
+func (n *Node) woken(w waiter, wake node.Wake, row Row) {
+	ok := true
 	switch {
-	case !ok:
 	case n.queue.store == nil:
 		_, ok = n.queue.find(w)
 	case n.queue.has(w):
@@ -143,6 +150,27 @@ func (n *Node) heard(text string) {
 	}
 }
 
+// ringing has a Ringer be a Hearer. It tells no text, so the rows are read: they say for
+// whom a name is kept.
+type ringing struct {
+	Ringer
+	n *Node
+}
+
+func (r ringing) Hear(ctx context.Context, process string, ready func(), _ func(string)) error {
+	return r.Ring(ctx, process, ready, r.n.queue.watching, func(row Row) bool {
+		r.n.queue.saw(row)
+		e, err := row.entry()
+		w := waiter{row.Name, e.Queue.Head}
+		has := func(h node.Holder) bool { return h.Value == w.value }
+		if err != nil || slices.ContainsFunc(e.Holders, has) || !r.n.queue.has(w) {
+			return false
+		}
+		r.n.woken(w, node.Wake{Kind: node.WakeTurn, Value: w.value, Fence: e.Fence}, row)
+		return true
+	})
+}
+
 func (e *ears) tell(w node.Wake) {
 	e.mu.Lock()
 	all := slices.Collect(maps.Values(e.listeners))
@@ -156,10 +184,14 @@ func (e *ears) tell(w node.Wake) {
 const mostHint = 1000
 
 // messages are the wakes of a decision as texts: the kind, the fence, the name and the
-// waiter, and with the turn of a place the version and the state of the row.
-func (d *decision) messages(row Row) (all []Wake) {
+// waiter, and with the turn of a place the version and the state of the row. A Ringer
+// rings only for a turn.
+func (d *decision) messages(row Row, rings bool) (all []Wake) {
 	encode := base64.RawStdEncoding.EncodeToString
 	for _, w := range d.wakes {
+		if w.Kind != node.WakeTurn && rings {
+			continue
+		}
 		m := Wake{Text: fmt.Sprintf("%d %d %s %s", w.Kind, w.Fence, encode([]byte(row.Name)), encode([]byte(w.Value)))}
 		if d.entry != nil {
 			for _, v := range d.entry.Queue.Waiters {

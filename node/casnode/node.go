@@ -69,6 +69,11 @@ func New(store Store, opts *Options) *Node {
 	if h, ok := store.(Hearer); ok && !opts.Poll {
 		n.ears.store = h
 	}
+	r, rings := store.(Ringer)
+	if rings && !opts.Poll {
+		n.ears.store = ringing{r, n}
+	}
+	n.ears.rings = rings
 	_, n.memory.stamps = store.(Stamper)
 	n.observer = newObserver(opts.Uptime)
 	n.memory.uptime = n.observer.uptime
@@ -425,7 +430,7 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, req node.Request, d deci
 		n.queue.writing(req).Add(1)
 	}
 	look, near := d.looks()
-	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row), Stamped: stamped, Drop: d.drop, Look: look, Near: near})
+	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row, n.ears.rings), Stamped: stamped, Drop: d.drop, Look: look, Near: near})
 	err = n.failed(by, err)
 	if acquires {
 		if err != nil && !errors.Is(err, node.ErrUnsent) {
@@ -440,6 +445,9 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, req node.Request, d deci
 		}
 	}
 	if done {
+		if len(d.wakes) == 0 {
+			n.queue.saw(row)
+		}
 		n.memory.wrote(row, present.Places, len(seen.Row.Timers) > 0 || len(d.timers) > 0)
 		if seen.by != nil {
 			if seen.recalled { // and it was right

@@ -45,6 +45,8 @@ type places struct {
 	pruned time.Duration
 	// free has the rows that were free, and not kept for anybody, by name.
 	free map[string]seenFree
+	// watched are the rows of names that this process waits for, or did a moment ago.
+	watched map[string]watch
 	// lived is when the process showed last that it lives; 0 for never.
 	lived time.Duration
 
@@ -70,6 +72,42 @@ type seenFree struct {
 	since   time.Duration
 }
 
+// watch is the version of a row that was seen last, and when somebody waited for it.
+type watch struct {
+	version string
+	at      time.Duration
+}
+
+const (
+	// watchedFor is for how long a row is watched after somebody has waited for it.
+	watchedFor = 10 * time.Second
+	// mostWatched is how many are. Who waits for others polls.
+	mostWatched = 64
+)
+
+// watching returns the rows that are watched, with their versions as far as they are
+// known.
+func (q *places) watching() (rows []Row) {
+	now := q.uptime()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	maps.DeleteFunc(q.watched, func(_ string, w watch) bool { return now-w.at > watchedFor })
+	for name, w := range q.watched {
+		rows = append(rows, Row{Name: name, Version: w.version})
+	}
+	return rows
+}
+
+// saw notes the present version of a row, if it is watched.
+func (q *places) saw(row Row) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w, ok := q.watched[row.Name]; ok {
+		w.version = row.Version
+		q.watched[row.Name] = w
+	}
+}
+
 // mostFree is how many names are remembered that were free.
 const mostFree = 1024
 
@@ -78,7 +116,7 @@ var program = crand.Text()[:ProgramSize]
 
 func newPlaces(store Store, uptime func() time.Duration) places {
 	p, _ := store.(Placer)
-	return places{store: p, process: program + crand.Text()[:10], uptime: uptime, renewing: make(chan struct{}, 1), own: map[waiter]*ownPlace{}, free: map[string]seenFree{}}
+	return places{store: p, process: program + crand.Text()[:10], uptime: uptime, renewing: make(chan struct{}, 1), own: map[waiter]*ownPlace{}, free: map[string]seenFree{}, watched: map[string]watch{}}
 }
 
 // order is an encoding that keeps the order of what it encodes.
@@ -169,6 +207,10 @@ func (q *places) expect(req node.Request) (place Place, again bool) {
 	if p.Name == "" {
 		p.Place, p.left = placeOf(req), false
 		p.Process = q.process
+	}
+	if w, known := q.watched[req.Name]; known || len(q.watched) < mostWatched {
+		w.at = q.uptime()
+		q.watched[req.Name] = w
 	}
 	return p.Place, p.put
 }

@@ -154,6 +154,17 @@ type Hearer interface {
 	Hear(ctx context.Context, process string, ready func(), heard func(text string)) error
 }
 
+// Ringer is implemented by a Placer that can wake its clients, and tell them no text. It
+// is no Hearer. Its Swap gets wakes only for those whose turn it is.
+type Ringer interface {
+	// Ring calls rang with the rows that may have changed when a wake for a process
+	// comes, until ctx ends or the connection breaks. watching returns the names to
+	// look at, and the versions that the Node knows of their rows, or "": a row that
+	// has another one may be reported without a wake. rang reports whether it was
+	// waited for. All the rest is as with Hear. A wake may get lost, seldom.
+	Ring(ctx context.Context, process string, ready func(), watching func() []Row, rang func(Row) bool) error
+}
+
 // Place is a place in the queue of a name: a row of its own, which only its owner
 // writes.
 type Place struct {

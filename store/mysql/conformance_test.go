@@ -90,7 +90,7 @@ func conformance(t *testing.T, p product) {
 		Apart: func(t testing.TB) (a, b casnode.Store) {
 			return open(t, dsn, "conformance"), open(t, p.own(t).DSN(), "conformance")
 		},
-		Sweeps: true, Stamps: true, Places: true, // MySQL sends no notifications: it is no Hearer
+		Sweeps: true, Stamps: true, Places: true,
 	})
 }
 

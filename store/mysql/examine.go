@@ -78,6 +78,6 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 	default:
 		found.Add(node.Fine, "replication", "nothing that endangers locks", "", "")
 	}
-	found.Add(node.Fine, "wakes", "waiters poll: the server cannot notify them", "", "")
+	found.Add(node.Fine, "wakes", "waiters are notified by KILL QUERY where another session of the user can; else they poll", "", "")
 	return found.All, nil
 }

@@ -5,8 +5,9 @@
 //
 // It has leases, tokens, order, readers, slots and marks like every node, by the
 // database's own clock. Nothing depends on a session, so it also works behind a
-// proxy that shares connections. Waiters poll, by their place in the queue: these
-// servers cannot notify them.
+// proxy that shares connections. With Open, a process that waits has one more session,
+// which sleeps until another one ends that statement (KILL QUERY). Where that does not
+// arrive, and with From, waiters poll, by their place in the queue.
 //
 // # The table
 //
@@ -63,18 +64,22 @@ func open(config *mysql.Config, opts Options) (*Node, error) {
 	if opts.Name == "" {
 		opts.Name = fmt.Sprintf("mysql://%s/%s/%s", config.Addr, config.DBName, cmp.Or(opts.Table, sqltable.Default))
 	}
-	n, err := From(db, &opts)
-	if err == nil {
-		n.store.own = true
-	}
-	return n, err
+	return from(db, opts, &casnode.Options{Requests: poolSize}, true)
 }
 
 // From returns a node over a database that the program has. Close does not close
 // it. As many requests use it at a time as it may have connections
-// (SetMaxOpenConns), which is looked at now; the others wait for their turn.
+// (SetMaxOpenConns), which is looked at now; the others wait for their turn. Its
+// waiters poll: no session is kept from the program.
 func From(db *sql.DB, opts *Options) (*Node, error) {
-	o := optional.Value(opts)
+	most := 0
+	if db != nil {
+		most = db.Stats().MaxOpenConnections
+	}
+	return from(db, optional.Value(opts), &casnode.Options{Requests: most, Poll: true}, false)
+}
+
+func from(db *sql.DB, o Options, nodes *casnode.Options, own bool) (*Node, error) {
 	switch {
 	case db == nil:
 		return nil, &node.ConfigError{Field: "db", Value: "nil", Bound: "an open database"}
@@ -85,8 +90,8 @@ func From(db *sql.DB, opts *Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &store{db: db, name: o.Name, table: table, places: placesOf(table)}
-	return &Node{casnode.New(s, &casnode.Options{Requests: db.Stats().MaxOpenConnections}), s}, nil
+	s := &store{db: db, own: own, name: o.Name, table: table, places: placesOf(table)}
+	return &Node{casnode.New(s, nodes), s}, nil
 }
 
 // quote quotes a table's name, or the default.

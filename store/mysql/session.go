@@ -23,8 +23,8 @@ func openPool(config *mysql.Config) (*sql.DB, error) {
 		return nil, err
 	}
 	db := sql.OpenDB(newConnector(plain))
-	db.SetMaxOpenConns(poolSize)
-	db.SetMaxIdleConns(poolSize)
+	db.SetMaxOpenConns(poolSize + 1) // with the one that sleeps
+	db.SetMaxIdleConns(poolSize + 1)
 	db.SetConnMaxIdleTime(time.Minute)
 	return db, nil
 }
@@ -57,7 +57,7 @@ const (
 )
 
 func newConnector(plain driver.Connector) *connector {
-	c := &connector{Connector: plain, opening: make(chan struct{}, poolSize), opened: make(chan attempt)}
+	c := &connector{Connector: plain, opening: make(chan struct{}, poolSize+1), opened: make(chan attempt)}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	return c
 }

@@ -247,7 +247,7 @@ func rollBack(ctx context.Context, c *sql.Conn) {
 	}
 }
 
-// Swap sends no wakes: waiters poll. It reads in the same session if it writes nothing,
+// Swap reads in the same session if it writes nothing,
 // and after the commit if the places are needed.
 //
 // A stamped statement that took milliseconds until it compared the clock writes nothing:
@@ -274,6 +274,11 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	for range 3 {
 		if done, err = c.write(ctx, text, args, seen, next); err != nil {
 			return false, present, err
+		}
+		if done {
+			for _, wake := range w.Wakes {
+				c.ring(ctx, wake.Process)
+			}
 		}
 		if done && w.Drop != nil {
 			_ = c.remove(ctx, *w.Drop, 0) // else it is evicted when its turn comes

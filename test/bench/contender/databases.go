@@ -26,7 +26,7 @@ var onDatabases = []*Contender{
 		Note: "the statements of its JDBC provider, by the database's clock, over pgx; it does not wait, so the bench asks again every 100 ms; no token",
 		Open: openShedLock("pgx", postgresURL, shedLockPostgres)},
 	{Key: "redlatch-mariadb", Title: "redlatch on MariaDB", Server: server.MariaDB, Fixed: 1,
-		Note: "`mysql.Open`, zero options but the TTL: lease, token, restart guard, queue in order; waiters poll by rank",
+		Note: "`mysql.Open`, zero options but the TTL: lease, token, restart guard, queue in order",
 		Open: openRedlatch(overMariaDB, plain)},
 	{Key: "get-lock", Title: "GET_LOCK", Server: server.MariaDB, Native: true, Fixed: 1,
 		Note: "the database's own lock of a session, with a connection for each holder and each waiter: no TTL, no token; it ends with the connection",
