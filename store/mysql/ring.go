@@ -18,8 +18,9 @@ import (
 const (
 	// nap is how long it sleeps at a time. A session whose process has gone sleeps on.
 	nap = 3 * time.Second
-	// napLimit is how long a nap may take, or anything else in that session.
-	napLimit = nap + 2*time.Second
+	// napLimit is how long a nap may take, the wait for the named lock before it
+	// included, or anything else in that session.
+	napLimit = 2*nap + 2*time.Second
 	// rouse is how long it takes to see whether a ring arrives.
 	rouse = 2 * time.Second
 	// turnTime is how long a waiter that was woken has until the row is looked at again.
