@@ -94,7 +94,7 @@ func (l *Locker) NewScheduler(opts ...gocron.SchedulerOption) (gocron.Scheduler,
 	return s, err
 }
 
-// After Bind the locker asks a scheduler that was made elsewhere, before it is
+// Bind makes the locker ask a scheduler that was made elsewhere, before it is
 // started. Without it the locker knows no schedule, and takes the second in
 // which a job is started for the time for which it runs. That is wrong for a
 // replica that is a second late, and for jobs that count from the start of their

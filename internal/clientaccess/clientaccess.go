@@ -62,7 +62,7 @@ func SetIdle(opts Options) { opts.settings().idle = true }
 // Idle reports whether SetIdle was called.
 func Idle(opts Options) bool { return opts.settings().idle }
 
-// After SetNoHandOver every caller asks the nodes for the lock, also if another one
+// SetNoHandOver makes every caller ask the nodes for the lock, also if another one
 // of the client releases it. It is for tests and the bench.
 func SetNoHandOver(opts Options) { opts.settings().alone = true }
 

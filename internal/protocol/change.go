@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file is a membership change: from a former membership, which may be in
+// Change is a membership change: from a former membership, which may be in
 // service, to ours.
 //
 //	            no membership would        no quorum of the former        all have

@@ -86,7 +86,7 @@ const shortPatience = 20 * time.Millisecond
 // IsOver reports that nobody is in the line.
 func (l *Line) IsOver() bool { return l.state == lineEmpty }
 
-// Come: a caller joins the line. It waits unless it is let in, or asks beside it.
+// Come says that a caller joins the line. It waits unless it is let in, or asks beside it.
 func (l *Line) Come(w *Waiter, out []LineEffect) []LineEffect {
 	if l.state == lineEmpty {
 		l.state = lineAsks
@@ -105,7 +105,7 @@ func (l *Line) Come(w *Waiter, out []LineEffect) []LineEffect {
 	return l.tell(out)
 }
 
-// GiveUp: a caller that waits leaves. It returns false if the caller was let in
+// GiveUp says that a caller leaves which waits. It returns false if the caller was let in
 // before, or has the lock.
 func (l *Line) GiveUp(w *Waiter) bool {
 	i := slices.Index(l.behind, w)
@@ -115,7 +115,7 @@ func (l *Line) GiveUp(w *Waiter) bool {
 	return i >= 0
 }
 
-// Left: the caller that asked leaves, and the next one asks.
+// Left says that the caller which asked leaves: the next one asks.
 func (l *Line) Left(out []LineEffect) []LineEffect {
 	if l.state == lineBoth {
 		l.state = lineHeld
@@ -165,7 +165,7 @@ func (l *Line) Extended(c *Claim, elsewhere bool) {
 	}
 }
 
-// NotExtended: a caller asks, since the lease may be lost.
+// NotExtended says that an extension failed: a caller asks, since the lease may be lost.
 func (l *Line) NotExtended(c *Claim, out []LineEffect) []LineEffect {
 	if l.holder == c.value {
 		out = l.letIn(out)
@@ -173,7 +173,7 @@ func (l *Line) NotExtended(c *Claim, out []LineEffect) []LineEffect {
 	return out
 }
 
-// Ended: the next caller asks after the end of a lease.
+// Ended says that the lease has ended: the next caller asks.
 func (l *Line) Ended(c *Claim, out []LineEffect) []LineEffect {
 	if l.holder != c.value {
 		return out
@@ -187,7 +187,7 @@ func (l *Line) Ended(c *Claim, out []LineEffect) []LineEffect {
 	return l.letIn(out)
 }
 
-// Look: a caller asks if the owner of the lease has had it for long.
+// Look lets a caller ask if the owner of the lease has had it for long.
 func (l *Line) Look(now Instant, out []LineEffect) []LineEffect {
 	l.look = When{}
 	if l.state == lineHeld && now-l.since >= l.patience {
@@ -207,7 +207,7 @@ func (l *Line) Pass(v View, c *Claim, out []LineEffect) []LineEffect {
 	return append(out, LineEffect{Kind: PassTo, Waiter: w, Waiters: len(l.behind)})
 }
 
-// Await: a release waits for an extension that reserves a token for the next caller,
+// Await makes a release wait for an extension that reserves a token for the next caller,
 // if the lease may not be passed on to it yet. If none is in flight, it is sent, unless
 // others wait elsewhere: the lock is then theirs first.
 func (l *Line) Await(v View, c *Claim, out []LineEffect) []LineEffect {

@@ -179,7 +179,7 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
 		}
 		if err == nil {
 			refused++
-			if present = next; present.Server != "" && refused <= again {
+			if present = next; present.Server != "" && refused <= mostRetries {
 				continue
 			}
 			if err = pause(ctx, req, refused); err == nil {
@@ -202,9 +202,9 @@ func (n *Node) check(req node.Request) error {
 	return nodestate.Check(req)
 }
 
-// again is how often a request that was refused is tried again at once, if the store
+// mostRetries is how often a request that was refused is tried again at once, if the store
 // says what is there now.
-const again = 2
+const mostRetries = 2
 
 // try executes a request once, on s if that is not empty. done is false if another one
 // changed the row in between: then present is what is there now, or empty.
@@ -273,7 +273,7 @@ func (n *Node) see(ctx context.Context, name string, req node.Request) (Snapshot
 	case n.queue.joins(req) && (n.queue.has(w) || n.memory.crowded(name)):
 		return n.put(ctx, req)
 	case req.Op == node.OpRelease && n.queue.placed(w):
-		return n.leave(ctx, n.queue.leaves(w))
+		return n.leave(ctx, n.queue.leaving(w))
 	}
 	return n.read(ctx, name)
 }

@@ -57,13 +57,13 @@ type places struct {
 // ownPlace is what is known of a waiter of this process.
 type ownPlace struct {
 	Place
-	put    bool // it was stored
-	leaves bool // it is being removed
-	ended  bool // a late request of it has no place
-	left   bool // it was removed
-	rank   int  // when it was looked at last
-	unsure bool // an acquisition of it may still be written
-	asked  time.Duration
+	stored  bool // its row is there
+	leaving bool // its row is being removed
+	gone    bool // its row was removed
+	ended   bool // a late request of it has no place
+	rank    int  // when it was looked at last
+	unsure  bool // an acquisition of it may still be written
+	asked   time.Duration
 }
 
 // seenFree is a version of a row, and since when it has been seen.
@@ -175,7 +175,7 @@ func (q *places) joins(req node.Request) bool {
 		return false
 	}
 	p, _ := q.find(waiter{req.Name, req.Value})
-	return !p.left
+	return !p.gone
 }
 
 // comes notes that a request begins. Its waiter may be back.
@@ -184,7 +184,7 @@ func (q *places) comes(req node.Request) {
 		p := q.meet(waiter{req.Name, req.Value})
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		p.left = p.ended
+		p.gone = p.ended
 	}
 }
 
@@ -205,20 +205,20 @@ func (q *places) expect(req node.Request) (place Place, again bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if p.Name == "" {
-		p.Place, p.left = placeOf(req), false
+		p.Place, p.gone = placeOf(req), false
 		p.Process = q.process
 	}
 	if w, known := q.watched[req.Name]; known || len(q.watched) < mostWatched {
 		w.at = q.uptime()
 		q.watched[req.Name] = w
 	}
-	return p.Place, p.put
+	return p.Place, p.stored
 }
 
 // has reports whether a waiter of this process has a place, and does not leave.
 func (q *places) has(w waiter) bool {
 	p, _ := q.find(w)
-	return p.Name != "" && !p.leaves
+	return p.Name != "" && !p.leaving
 }
 
 // placed reports whether it has one, and may leave.
@@ -227,12 +227,12 @@ func (q *places) placed(w waiter) bool {
 	return p.Name != ""
 }
 
-// leaves notes that a waiter leaves: a wake for it is passed on from now on.
-func (q *places) leaves(w waiter) (p Place) {
+// leaving notes that a waiter leaves: a wake for it is passed on from now on.
+func (q *places) leaving(w waiter) (p Place) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if here := q.own[w]; here != nil {
-		here.leaves, p = true, here.Place
+		here.leaving, p = true, here.Place
 	}
 	return p
 }
@@ -240,16 +240,20 @@ func (q *places) leaves(w waiter) (p Place) {
 // leftFor is how long a waiter is remembered that has left. A release may come twice.
 const leftFor = 10 * time.Second
 
-// forget notes that a waiter has no place any more: it has the lock, or has left, for
-// good if it has ended.
-func (q *places) forget(w waiter, left, ended bool) {
+// hasLeft notes that a waiter has left, for good if it has ended. It is remembered.
+func (q *places) hasLeft(w waiter, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch p := q.own[w]; {
-	case p == nil:
-	case left:
-		p.Place, p.put, p.leaves, p.left, p.ended = Place{}, false, false, true, p.ended || ended
-	case !p.unsure:
+	if p := q.own[w]; p != nil {
+		*p = ownPlace{gone: true, ended: p.ended || ended, rank: p.rank, unsure: p.unsure, asked: p.asked}
+	}
+}
+
+// hasLock forgets a waiter that has the lock.
+func (q *places) hasLock(w waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p := q.own[w]; p != nil && !p.unsure {
 		delete(q.own, w)
 	}
 }
@@ -262,7 +266,7 @@ func (q *places) meet(w waiter) *ownPlace {
 	if now-q.pruned > leftFor {
 		q.pruned = now
 		maps.DeleteFunc(q.own, func(_ waiter, p *ownPlace) bool {
-			return now-p.asked > remembered || p.left && now-p.asked > leftFor
+			return now-p.asked > remembered || p.gone && now-p.asked > leftFor
 		})
 	}
 	p := q.own[w]
@@ -353,7 +357,7 @@ func (q *places) live(ctx context.Context) error {
 	q.lived = max(now, 1)
 	if !lived {
 		for _, p := range q.own {
-			p.put = false
+			p.stored = false
 		}
 	}
 	return nil
@@ -377,7 +381,7 @@ func (n *Node) put(ctx context.Context, req node.Request) (s Snapshot, err error
 	if err == nil {
 		n.queue.mu.Lock()
 		if p := n.queue.own[w]; p != nil && p.Name != "" {
-			p.put, p.rank = true, s.Rank
+			p.stored, p.rank = true, s.Rank
 		}
 		n.queue.mu.Unlock()
 	}
@@ -452,18 +456,20 @@ func (n *Node) follow(ctx context.Context, req node.Request, d *decision, presen
 	}
 	if gone := d.entry.Queue.Evicts(); gone != nil {
 		if gone.Process != n.queue.process {
-			_ = n.queue.store.Evict(ctx, req.Name, gone.Process) // else another one will
+			_ = n.queue.store.Evict(ctx, req.Name, gone.Process) // if this fails, another process does it
 		} else if p, _ := n.queue.find(waiter{req.Name, gone.Value}); p.Name != "" {
 			_, _ = n.leave(ctx, p.Place)
 		}
 	}
 	switch {
-	case req.Op == node.OpRelease, req.Op == node.OpAcquire && d.reply.Status == node.Granted:
-		n.queue.forget(w, req.Op == node.OpRelease, req.NoRepair > 0)
+	case req.Op == node.OpRelease:
+		n.queue.hasLeft(w, req.NoRepair > 0)
+	case req.Op == node.OpAcquire && d.reply.Status == node.Granted:
+		n.queue.hasLock(w)
 	case d.entry.Queue.Late() && n.queue.has(w):
 		p, _ := n.queue.find(w)
 		_, _ = n.leave(ctx, p.Place)
-		n.queue.forget(w, true, false)
+		n.queue.hasLeft(w, false)
 	}
 	if d.reply.Confirmed && present.Server != "" {
 		d.reply.Next = 0

@@ -23,7 +23,7 @@ type Network struct {
 	Servers     []string // set by link
 }
 
-// With LinkArgument the program runs links, and does nothing else.
+// LinkArgument makes the program run links, and nothing else.
 const LinkArgument = "run-links"
 
 // link puts links before the servers, in a process of their own.
