@@ -313,13 +313,13 @@ func checkWait(d time.Duration) error {
 }
 
 func checkDuration(field string, d, least, most time.Duration) error {
-	bound := fmt.Sprintf("between %s and %s", long(least), long(most))
-	if d < least {
-		bound = "at least " + long(least) // the nodes may allow less than most
-	} else if d <= most {
-		return nil
+	switch {
+	case d < least:
+		return &ConfigError{Field: field, Value: d, Bound: "at least " + long(least)} // the nodes may allow less than most
+	case d > most:
+		return &ConfigError{Field: field, Value: d, Bound: fmt.Sprintf("between %s and %s", long(least), long(most))}
 	}
-	return &ConfigError{Field: field, Value: d, Bound: bound}
+	return nil
 }
 
 // long is a duration, in days if it has many.
