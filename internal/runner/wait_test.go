@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/internal/test/race"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -66,8 +67,12 @@ func TestHandOverCostsTheSameInAnyCrowd(t *testing.T) {
 		})
 		return perHandOver
 	}
-	few, many := cost(t, 8), cost(t, 200)
-	t.Logf("requests to each node a hand-over: %.2f with 8 waiting, %.2f with 200", few, many)
+	crowd := 200
+	if race.Enabled { // with as many timers in a bubble the detector itself crashes, in one of three runs
+		crowd = 40
+	}
+	few, many := cost(t, 8), cost(t, crowd)
+	t.Logf("requests to each node a hand-over: %.2f with 8 waiting, %.2f with %d", few, many, crowd)
 	// One round takes the lock and one frees it. Waiters that renew their place
 	// add a little.
 	if few > 2.3 || many > 2.3 {
