@@ -13,7 +13,7 @@ import re, subprocess, sys
 
 BUDGETS = [  # what, at most
     ("code", 60900),
-    ("tests", 47400),
+    ("tests", 47410),
     ("internal/test", 15500),
     ("beside Go", 4710),
     ("words of docs", 55200),
