@@ -47,10 +47,14 @@ func (m *Member) noteEpochs(reply *node.Reply) (behind bool) {
 	if last != nil && now == *last {
 		return false
 	}
-	m.shown.Store(new(now))
 	c.epochs.mu.Lock()
 	defer c.epochs.mu.Unlock()
 	c.epochs.known = c.epochs.known.Merge(now.epochs).Merge(node.NewEpochs(map[string]uint64{now.lineage: now.epoch}))
+	if last := m.shown.Swap(new(now)); last != nil && last.lineage != now.lineage {
+		// What was known is of data that is gone. The lineage that took its place may
+		// have a lower epoch than the one that ended all unlisted ones.
+		m.epoch.Store(c.epochs.known.Of(now.lineage))
+	}
 	for _, other := range c.members {
 		if s := other.shown.Load(); s != nil {
 			other.raise(c.epochs.known.Of(s.lineage))

@@ -231,7 +231,10 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Req
 	own := make([]node.Request, len(members))
 	for i, m := range members {
 		own[i] = req
-		own[i].Epoch, own[i].Lineage, own[i].Epochs = m.epoch.Load(), of.of[m], of.epochs
+		own[i].Lineage, own[i].Epochs = of.of[m], of.epochs
+		if req.Mark != node.MarkRead { // what is read is judged below: its lineage may be new
+			own[i].Epoch = m.epoch.Load()
+		}
 		if own[i].Lineage != "" { // it becomes what is noted
 			own[i].Epoch = max(own[i].Epoch, of.epochs.Of(own[i].Lineage)-1)
 		}

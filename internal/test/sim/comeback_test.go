@@ -100,3 +100,23 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 		}
 	})
 }
+
+// TestServerThatCameBackIsNotQuarantinedAgain has a client ask that knows it as it was.
+func TestServerThatCameBackIsNotQuarantinedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		idle, busy := s.near(), s.near()
+		once(t, idle)
+		s.quarantine()
+		for _, server := range s.servers[1:] {
+			server.restartEmpty()
+			once(t, busy)
+			s.quarantine()
+		}
+		once(t, idle)
+		time.Sleep(time.Second)
+		if m := s.servers[1].save().Marker; m.TrustedFrom.After(time.Now()) {
+			t.Errorf("the server was marked again: %+v", m)
+		}
+	})
+}
