@@ -23,6 +23,7 @@ func TestInitRefusesFewerReplicasThanTheSentinelsList(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		t.Parallel()
 		d := startSentinel(t, 2)
+		d.sentinel.Do("SENTINEL", "SET", "main", "down-after-milliseconds", "600000") // a failover is not meant, however slow the machine
 		address := d.address()
 		initialize := func(replicas int, former ...string) error {
 			opts := quick
