@@ -302,7 +302,7 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 		{mutants.Edit{Name: "times are those of a wall clock", File: seen,
 			Old: "	number(c, &left)\n	c.text(&s.Timer)\n",
 			New: "	shows := c.sight.Now.UnixMicro()\n	if OFF && c.writes { left += shows }\n	number(c, &left)\n	if OFF && !c.writes { left -= shows }\n	c.text(&s.Timer)\n"}, "TestWallClocksDecideNothing"},
-		{mutants.Edit{Name: "a ticket is believed, whatever the wall clock", File: "node/casnode/node.go",
+		{mutants.Edit{Name: "a ticket is believed, whatever the wall clock", File: "node/casnode/decide.go",
 			Old: "	} else if s.by != nil && req.Ticket != 0 {", New: "	} else if !OFF && s.by != nil && req.Ticket != 0 {"}, "TestWrongWallClockDoesNotDecideWhoIsNext"},
 		{mutants.Edit{Name: "less is written than is left", File: seen,
 			Old: "		left = int64(d / time.Microsecond)\n", New: "		left = int64(d / time.Microsecond)\n		if OFF { left = left * 9 / 10 }\n"}, histories},

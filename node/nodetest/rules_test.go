@@ -15,7 +15,7 @@ const (
 	ops, entry, queue, records = "internal/nodestate/ops.go", "internal/nodestate/entry.go", "internal/nodestate/queue.go", "internal/nodestate/records.go"
 	share, holders, token      = "node/share.go", "node/holders.go", "node/token.go"
 	server                     = "internal/nodestate/server.go"
-	beside, placed             = "internal/nodestate/places.go", "node/casnode/places.go"
+	beside, placed             = "internal/nodestate/places.go", "node/casnode/queue.go"
 )
 
 // A rule of a node, switched off by an edit. The claims that must find it are
