@@ -74,8 +74,8 @@ func (l *Lease) handle(kind protocol.EventKind) { l.claim.Handle((*holding)(l), 
 // Name returns the name of the lock.
 func (h *holding) Name() string { return h.name }
 
-// Notify handles an effect of the lease's claim. The mutex is held.
-func (h *holding) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
+// Notify handles news of the lease's claim. The mutex is held.
+func (h *holding) Notify(cl *runner.Claim, what protocol.News) func() {
 	l := (*Lease)(h)
 	switch what {
 	case protocol.Extended:

@@ -174,8 +174,8 @@ func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
 	}}, nil
 }
 
-// Notify handles an effect of the claim. The mutex is held.
-func (a *attempt) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
+// Notify handles news of the claim. The mutex is held.
+func (a *attempt) Notify(cl *runner.Claim, what protocol.News) func() {
 	switch what {
 	case protocol.Waits:
 		a.failure = a.failureOf(cl)

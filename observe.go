@@ -23,7 +23,7 @@ type reporter struct {
 func (r *reporter) Name() string { return r.name }
 
 // Notify notifies an observe.RoundObserver that a round is over.
-func (r *reporter) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
+func (r *reporter) Notify(cl *runner.Claim, what protocol.News) func() {
 	o, ok := r.c.opts.Observer.(observe.RoundObserver)
 	if !ok {
 		return nil

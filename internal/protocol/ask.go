@@ -58,73 +58,71 @@ func (c *Claim) Verdict() Verdict { return c.verdict }
 // begin asks the nodes for the lock, with as many proposals of a token as
 // necessary. Only the last of these rounds counts: it refreshes grants of an
 // earlier proposal, or they are undone with the claim.
-func (c *Claim) begin(v View, out []Effect) []Effect {
+func (c *Claim) begin(v View, out *Ready) {
 	c.proposals, c.floor = 0, 0
 	if c.above > c.plausible(v) {
 		// Our clock was wrong when that token was chosen. No node would grant a
 		// token above it.
-		return c.replace(v, New, out)
+		c.replace(v, New, out)
+		return
 	}
 	c.wait.rounds++
-	return c.nextProposal(v, out)
+	c.nextProposal(v, out)
 }
 
-func (c *Claim) nextProposal(v View, out []Effect) []Effect {
+func (c *Claim) nextProposal(v View, out *Ready) {
 	c.proposals++
 	c.propose(v)
 	if c.mayBeMoved() {
-		return c.replace(v, New, out)
+		c.replace(v, New, out)
+		return
 	}
 	c.state = Asking
-	return c.ask(v, node.OpAcquire, c.all()&^c.wait.yielded, out)
+	c.ask(v, node.OpAcquire, c.all()&^c.wait.yielded, out)
 }
 
 // settleAcquire handles the end of a round of acquisitions.
-func (c *Claim) settleAcquire(v View, out []Effect) []Effect {
-	t := c.tally()
-	switch {
-	case t.Won():
-		if Validity(c.cfg.TTL, v.Now()-c.round.Start) > 0 {
-			return c.win(v, c.round.Start, out)
-		}
-		return c.roundFailed(v, out)
-	case c.proposals == maxProposals:
-		return c.roundFailed(v, out)
+func (c *Claim) settleAcquire(v View, out *Ready) {
+	switch t := c.tally(); {
+	case t.Won() && Validity(c.cfg.TTL, v.Now()-c.round.Start) > 0:
+		c.win(v, c.round.Start, out)
+	case t.Won(), c.proposals == maxProposals:
+		c.roundFailed(v, out)
 	case c.proposals == 1 && !c.cfg.NoWait && c.brokenRound(t):
 		// A broken connection is noticed only when it is next used. The second
 		// try uses new ones; for the same value it does no harm. Without it, a
 		// caller that seldom asks might find nothing but broken connections.
-		return c.nextProposal(v, out)
+		c.nextProposal(v, out)
 	case c.adoptable():
 		c.state = Adopting
-		return append(out, Effect{Kind: Adopt})
+		out.Adopt = true
+	default:
+		c.markOrGoOn(v, out)
 	}
-	return c.markOrGoOn(v, out)
 }
 
 // markOrGoOn continues when the parameters are those of the nodes.
-func (c *Claim) markOrGoOn(v View, out []Effect) []Effect {
+func (c *Claim) markOrGoOn(v View, out *Ready) {
 	if c.needsMark() {
 		c.state = Marking
-		return append(out, Effect{Kind: AwaitMark})
+		out.AwaitMark = true
+		return
 	}
-	return c.proposeAgain(v, out)
+	c.proposeAgain(v, out)
 }
 
 // proposeAgain repeats the round with another slot or a higher token, if a
 // quorum might grant that.
-func (c *Claim) proposeAgain(v View, out []Effect) []Effect {
+func (c *Claim) proposeAgain(v View, out *Ready) {
 	if slot, found := c.commonSlot(); found {
 		c.share.Slot = slot
-		return c.nextProposal(v, out)
+	} else if floor, ok := c.floorAfter(clockOf(v)); ok && c.wantsHigherToken() {
+		c.floor = floor
+	} else {
+		c.roundFailed(v, out)
+		return
 	}
-	if c.wantsHigherToken() {
-		if floor, ok := c.floorAfter(clockOf(v)); ok {
-			c.floor = floor
-			return c.nextProposal(v, out)
-		}
-	}
-	return c.roundFailed(v, out)
+	c.nextProposal(v, out)
 }
 
 // brokenRound reports whether there was no quorum because connections broke.
@@ -177,14 +175,15 @@ func (c *Claim) judge(t Tally) Verdict {
 }
 
 // roundFailed decides whether to wait after a round that gave no lease.
-func (c *Claim) roundFailed(v View, out []Effect) []Effect {
+func (c *Claim) roundFailed(v View, out *Ready) {
 	t := c.tally()
 	c.verdict = c.judge(t)
 	delay, again := c.nextIn(v, t)
 	if !again {
-		return c.giveUp(v, out)
+		c.giveUp(v, out)
+		return
 	}
-	out = append(out, Effect{Kind: Waits})
+	out.News = append(out.News, Waits)
 	switch {
 	case !t.Available(): // and so in no queue
 	case !c.wait.queued:
@@ -201,22 +200,22 @@ func (c *Claim) roundFailed(v View, out []Effect) []Effect {
 			delay = 0
 		}
 	}
-	out = c.listen(out)
-	return c.pause(v, t, delay, out)
+	c.listen(out)
+	c.pause(v, t, delay, out)
 }
 
 // giveUp ends the attempt for good.
-func (c *Claim) giveUp(v View, out []Effect) []Effect {
-	out = c.drop(v, out)
-	return append(out, Effect{Kind: Refused})
+func (c *Claim) giveUp(v View, out *Ready) {
+	c.drop(v, out)
+	out.News = append(out.News, Refused)
 }
 
 // replace gives this value up and continues with its successor in a given
 // state: the undo of this value must not affect the next round's requests.
-func (c *Claim) replace(v View, next State, out []Effect) []Effect {
+func (c *Claim) replace(v View, next State, out *Ready) {
 	c.successor = next
-	out = c.drop(v, out)
-	return append(out, Effect{Kind: Replace})
+	c.drop(v, out)
+	out.Replaced = true
 }
 
 // Limits of the node time limit, if the caller sets none: a tenth of the TTL,

@@ -3,14 +3,15 @@
 //
 // # Overview
 //
-// A Claim is one caller's claim on one name, under one value. Events go in,
-// effects come out:
+// A Claim is one caller's claim on one name, under one value. Events go in, and
+// what is to be done comes out:
 //
-//	effects = claim.Handle(view, &event, effects)
+//	claim.Handle(view, &event, &ready)
 //
 // Events are a node's answer, a node's notification, the passing of a time, and
-// what the caller does. Effects are requests to send, releases that must be
-// sent though the caller has left, and news for the caller. A View answers
+// what the caller does. A Ready has news for the caller, requests to send, releases
+// that must be sent though the caller has left, and the order of all that: it is
+// done field by field. A View answers
 // questions about the client and its nodes: the clocks, which nodes are
 // suspect, a random number. No question changes anything.
 //

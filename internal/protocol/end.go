@@ -49,41 +49,39 @@ func (c *Claim) releaseAt(v View, i int) node.Request {
 // of it. Nodes that have not answered are undone when they answer: a release
 // that is sent now might arrive before the request that it has to undo. A node
 // that refused has nothing, and is sent nothing.
-func (c *Claim) drop(v View, out []Effect) []Effect {
+func (c *Claim) drop(v View, out *Ready) {
 	c.state = Ending
-	out = c.unlisten(out)
+	c.unlisten(out)
 	anything := false
 	for i := range c.cfg.Nodes {
 		anything = anything || c.nodes[i].holds != nothing || c.nodes[i].inFlight > 0
 	}
 	if !anything {
-		return out
+		return
 	}
-	out = append(out, Effect{Kind: Leftover, Request: c.releaseRequest(v)})
+	out.Left = append(out.Left, Leftover{Request: c.releaseRequest(v)})
 	for i := range c.cfg.Nodes {
 		if c.nodes[i].holds != nothing {
-			out = append(out, Effect{Kind: Undo, Node: i, Request: c.releaseAt(v, i)})
+			out.Undo = append(out.Undo, Message{Node: i, Request: c.releaseAt(v, i)})
 		}
 	}
-	return out
 }
 
-func (c *Claim) unlisten(out []Effect) []Effect {
+func (c *Claim) unlisten(out *Ready) {
 	if c.listening {
-		out = append(out, Effect{Kind: Unlisten})
+		out.Unlisten = true
 	}
-	return out
 }
 
 // lose ends a lease that was not released.
-func (c *Claim) lose(v View, cause Cause, out []Effect) []Effect {
+func (c *Claim) lose(v View, cause Cause, out *Ready) {
 	c.state, c.lease.cause = Ending, cause
-	out = append(c.unlisten(out), Effect{Kind: Ended})
+	c.unlisten(out)
+	out.News = append(out.News, Ended)
 	// What is left of it on some node blocks others.
 	for i := range c.cfg.Nodes {
-		out = append(out, Effect{Kind: CleanUp, Node: i, Request: c.releaseAt(v, i)})
+		out.Undo = append(out.Undo, Message{Node: i, Request: c.releaseAt(v, i), Slow: true})
 	}
-	return out
 }
 
 // release ends a lease and frees the lock on all nodes at once. A node that has
@@ -91,17 +89,18 @@ func (c *Claim) lose(v View, cause Cause, out []Effect) []Effect {
 // elsewhere a request might arrive after it. If such a node has something of the
 // claim, it is sent the release all the same, and once more if a later answer shows
 // that it has something again.
-func (c *Claim) release(v View, out []Effect) []Effect {
+func (c *Claim) release(v View, out *Ready) {
 	c.partial.notified = 0 // from now on: nodes to undo after the release
 	c.state, c.lease.cause = Releasing, WasReleased
-	out = append(c.unlisten(out), Effect{Kind: Ended})
+	c.unlisten(out)
+	out.News = append(out.News, Ended)
 	c.released = c.where(func(m *member) bool { return m.inFlight == 0 }) | v.InOrder()&c.all()
 	nodes := c.released | c.where(func(m *member) bool { return m.holds != nothing })
-	return c.ask(v, node.OpRelease, nodes, out)
+	c.ask(v, node.OpRelease, nodes, out)
 }
 
 // settleRelease handles the end of a release.
-func (c *Claim) settleRelease(v View, out []Effect) []Effect {
+func (c *Claim) settleRelease(v View, out *Ready) {
 	c.state = Ending
 	switch t := c.tally(); {
 	case t.Freed():
@@ -112,22 +111,24 @@ func (c *Claim) settleRelease(v View, out []Effect) []Effect {
 		c.verdict = NoQuorum
 	}
 	if c.listening {
-		out = append(out, Effect{Kind: LeftPlace, Request: c.request(node.OpRelease)})
+		out.Left = append(out.Left, Leftover{Request: c.request(node.OpRelease), Released: true})
 	}
-	return append(c.undoAfterRelease(v, out), Effect{Kind: Freed})
+	c.undoAfterRelease(v, out)
+	out.News = append(out.News, Freed)
 }
 
 // detach ends a lease and leaves the lock on the nodes.
-func (c *Claim) detach(out []Effect) []Effect {
+func (c *Claim) detach(out *Ready) {
 	c.state, c.lease.cause = Ending, WasDetached
-	return append(c.unlisten(out), Effect{Kind: Ended})
+	c.unlisten(out)
+	out.News = append(out.News, Ended)
 }
 
 // undoLate undoes what a node granted after the end of the claim, or queued.
-func (c *Claim) undoLate(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) undoLate(v View, e *Event, out *Ready) {
 	m := &c.nodes[e.Node]
 	if c.lease.cause == WasDetached || m.holds == nothing {
-		return out
+		return
 	}
 	release := c.releaseAt(v, e.Node)
 	switch {
@@ -144,24 +145,23 @@ func (c *Claim) undoLate(v View, e *Event, out []Effect) []Effect {
 		// The release that the node was sent has a token that is no lower, and
 		// forbids repairs: it removes what was granted before it, and makes
 		// stale what comes after it.
-		return out
+		return
 	}
 	if c.state == Releasing && c.round.sent.Has(e.Node) && e.Token <= release.Token {
 		// An undo that overtakes the release would free the lock, and the
 		// release would find it lost.
 		c.partial.notified |= Of(e.Node)
-		return out
+		return
 	}
-	return append(out, Effect{Kind: Undo, Node: e.Node, Request: release})
+	out.Undo = append(out.Undo, Message{Node: e.Node, Request: release})
 }
 
 // undoAfterRelease undoes what came late while the claim was Releasing.
-func (c *Claim) undoAfterRelease(v View, out []Effect) []Effect {
+func (c *Claim) undoAfterRelease(v View, out *Ready) {
 	for i := range c.cfg.Nodes {
 		if c.partial.notified.Has(i) {
-			out = append(out, Effect{Kind: Undo, Node: i, Request: c.releaseAt(v, i)})
+			out.Undo = append(out.Undo, Message{Node: i, Request: c.releaseAt(v, i)})
 		}
 	}
 	c.partial.notified = 0
-	return out
 }

@@ -187,7 +187,7 @@ func TestRequestThatComesAfterTheReleaseIsUndone(t *testing.T) {
 		}
 		one := c.join(0, false)
 		one.does(protocol.Event{Kind: protocol.Begin})
-		var late protocol.Effect
+		var late protocol.Message
 		if granted {
 			behind(func() { one.deliver(2) })
 		} else {
@@ -227,7 +227,7 @@ func TestReleaseOvertakesWhatWillNeverBeAnswered(t *testing.T) {
 	low := node.Token(epoch.UnixMicro())
 	one.tokens = []node.Token{low + 4_000_000, low}
 	one.does(protocol.Event{Kind: protocol.Begin})
-	first := [3]protocol.Effect{one.take(0), one.take(1), one.take(2)}
+	first := [3]protocol.Message{one.take(0), one.take(1), one.take(2)}
 	late := first[2]
 	for _, i := range []int{2, 1, 0} {
 		fault := protocol.Unsent
@@ -256,24 +256,24 @@ func TestReleaseOvertakesWhatWillNeverBeAnswered(t *testing.T) {
 // executed.
 func TestReleaseForbidsTheRepairThatMayBeInFlight(t *testing.T) {
 	release := protocol.Event{Kind: protocol.Release}
-	for name, end := range map[string]func(c *crowd, one *contender, late protocol.Effect) *contender{
-		"by its holder, and what comes is a copy": func(_ *crowd, one *contender, late protocol.Effect) *contender {
+	for name, end := range map[string]func(c *crowd, one *contender, late protocol.Message) *contender{
+		"by its holder, and what comes is a copy": func(_ *crowd, one *contender, late protocol.Message) *contender {
 			one.does(one.execute(late))
 			one.does(release)
 			return one
 		},
-		"by the handle, in another process": func(c *crowd, one *contender, _ protocol.Effect) *contender {
+		"by the handle, in another process": func(c *crowd, one *contender, _ protocol.Message) *contender {
 			other := c.elsewhere(one)
 			other.does(release)
 			return other
 		},
-		"by the handle, in a process for which the third node is suspect": func(c *crowd, one *contender, _ protocol.Effect) *contender {
+		"by the handle, in a process for which the third node is suspect": func(c *crowd, one *contender, _ protocol.Message) *contender {
 			other := c.elsewhere(one)
 			other.suspects = protocol.Of(2)
 			other.does(release)
 			return other
 		},
-		"by another process that attached it": func(c *crowd, one *contender, _ protocol.Effect) *contender {
+		"by another process that attached it": func(c *crowd, one *contender, _ protocol.Message) *contender {
 			other := c.elsewhere(one)
 			other.does(protocol.Event{Kind: protocol.Attach})
 			other.deliver(0)

@@ -61,7 +61,7 @@ func (c *Claim) HoldUntil() Instant { return c.lease.acquired + c.cfg.MaxHold }
 
 // win makes the claim a lease. The first request was sent at start. A node's
 // time to live began after that, so the lease ends first.
-func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
+func (c *Claim) win(v View, start Instant, out *Ready) {
 	c.takeSlot()
 	c.state = Held
 	c.verdict = NoVerdict
@@ -71,20 +71,19 @@ func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
 	// The first extension comes earlier by a small random time, so that leases
 	// that were acquired together are not always extended together.
 	c.schedule(start - v.Random(c.cfg.TTL/12))
-	out = append(out, Effect{Kind: Won})
+	out.News = append(out.News, Won)
 	for i := range c.cfg.Nodes {
 		// A node that notified us keeps the lock for us. The lease has to be
 		// held there too, so that its queue can continue.
 		m := &c.nodes[i]
 		if m.notified && m.holds != granted {
 			m.notified = false
-			out = c.sendAcquire(i, out)
+			c.sendAcquire(i, out)
 		}
 		if m.said(node.Granted) && c.misplaced(m.share) {
-			out = c.sendRepair(v, i, m.now, out)
+			c.sendRepair(v, i, m.now, out)
 		}
 	}
-	return out
 }
 
 // takeOver prepares a lease that another process acquired.
@@ -129,32 +128,35 @@ func (c *Claim) extendIn(at Instant) {
 }
 
 // expire ends the lease at its deadline.
-func (c *Claim) expire(v View, out []Effect) []Effect {
+func (c *Claim) expire(v View, out *Ready) {
+	cause := Expired
 	if c.lease.deadline == c.HoldUntil() {
-		return c.lose(v, MaxHeld, out)
+		cause = MaxHeld
 	}
-	return c.lose(v, Expired, out)
+	c.lose(v, cause, out)
 }
 
 // extend asks the nodes for the whole time to live again.
-func (c *Claim) extend(v View, out []Effect) []Effect {
+func (c *Claim) extend(v View, out *Ready) {
 	if v.Now() >= c.lease.deadline {
-		return c.expire(v, out)
+		c.expire(v, out)
+		return
 	}
 	c.state = Extending
-	return c.ask(v, node.OpExtend, c.all(), out)
+	c.ask(v, node.OpExtend, c.all(), out)
 }
 
 // settleExtend handles the end of an extension.
-func (c *Claim) settleExtend(v View, out []Effect) []Effect {
+func (c *Claim) settleExtend(v View, out *Ready) {
 	c.state = Held
 	now, t := v.Now(), c.tally()
 	if now >= c.lease.deadline {
-		return c.expire(v, out) // it is not revived, and its nodes are not repaired
+		c.expire(v, out) // it is not revived, and its nodes are not repaired
+		return
 	}
 	if t.Won() {
 		for i := range c.cfg.Nodes {
-			out = c.repair(v, i, out)
+			c.repair(v, i, out)
 		}
 	}
 	switch {
@@ -169,28 +171,28 @@ func (c *Claim) settleExtend(v View, out []Effect) []Effect {
 			c.repairSoon(v, c.nodes[i].said(node.Held) && c.nodes[i].lease)
 		}
 		if c.round.share != c.share {
-			return c.extend(v, out) // it was downgraded meanwhile
+			c.extend(v, out) // it was downgraded meanwhile
+			return
 		}
-		return append(out, Effect{Kind: Extended})
+		out.News = append(out.News, Extended)
 	case t.Lost():
-		return c.lose(v, TakenAway, out)
+		c.lose(v, TakenAway, out)
 	case c.round.share != c.share:
-		return c.extend(v, out)
+		c.extend(v, out)
+	default:
+		// Retry as often as possible before the deadline.
+		c.pass.wanted = c.pass.wanted || c.pass.reserve > 0
+		c.extendIn(now + max(c.cfg.TTL/30, time.Millisecond))
+		out.News = append(out.News, NotExtended)
 	}
-	// Retry as often as possible before the deadline.
-	c.pass.wanted = c.pass.wanted || c.pass.reserve > 0
-	c.extendIn(now + max(c.cfg.TTL/30, time.Millisecond))
-	return append(out, Effect{Kind: NotExtended})
 }
 
 // extendedLate handles an answer that came after a quorum had extended.
-func (c *Claim) extendedLate(v View, e *Event, out []Effect) []Effect {
-	c.see(e)
-	if !c.round.Won {
-		return out
+func (c *Claim) extendedLate(v View, e *Event, out *Ready) {
+	if c.see(e); c.round.Won {
+		c.repairSoon(v, c.nodes[e.Node].said(node.Held) && c.nodes[e.Node].lease)
+		c.repair(v, e.Node, out)
 	}
-	c.repairSoon(v, c.nodes[e.Node].said(node.Held) && c.nodes[e.Node].lease)
-	return c.repair(v, e.Node, out)
 }
 
 // repairSoon has a lease extended soon if a node has it for a rival, who gives up
@@ -205,19 +207,17 @@ func (c *Claim) repairSoon(v View, rival bool) {
 // repair gives the lock to a node that lacks it, in a round in which a quorum
 // extended it. It never counts towards that round. A node in quarantine is
 // repaired later.
-func (c *Claim) repair(v View, i int, out []Effect) []Effect {
-	m := &c.nodes[i]
-	if !m.said(node.Absent) || v.InQuarantine(i) {
-		return out
+func (c *Claim) repair(v View, i int, out *Ready) {
+	if m := &c.nodes[i]; m.said(node.Absent) && !v.InQuarantine(i) {
+		c.sendRepair(v, i, m.now, out)
 	}
-	return c.sendRepair(v, i, m.now, out)
 }
 
 // sendRepair sends a repair to a node that answered at now, on its own clock. A
 // lease that is over, though the claim does not know it yet, is not repaired.
-func (c *Claim) sendRepair(v View, i int, now int64, out []Effect) []Effect {
+func (c *Claim) sendRepair(v View, i int, now int64, out *Ready) {
 	if v.Now() >= c.lease.deadline {
-		return out
+		return
 	}
 	c.note(Of(i))
 	c.lease.repaired = true
@@ -227,16 +227,17 @@ func (c *Claim) sendRepair(v View, i int, now int64, out []Effect) []Effect {
 	// before we send. So the repair cannot be executed any more when we stop
 	// waiting for its answer and undo it.
 	req.Until = time.UnixMicro(now).Add(c.cfg.Limit)
-	return append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req})
+	out.Send = append(out.Send, Message{Node: i, Seq: c.seq, Request: req})
 }
 
 // settleAttach handles the extension that resumes a lease of another process.
 // Until it is confirmed the lease is not ours, and nothing is released if it
 // fails.
-func (c *Claim) settleAttach(v View, out []Effect) []Effect {
+func (c *Claim) settleAttach(v View, out *Ready) {
 	t := c.tally()
 	if t.Won() && Validity(c.cfg.TTL, v.Now()-c.round.Start) > 0 {
-		return c.win(v, c.round.Start, out)
+		c.win(v, c.round.Start, out)
+		return
 	}
 	c.state, c.verdict = Gone, NoQuorum
 	for i := c.cfg.Nodes - 1; i >= 0; i-- {
@@ -251,5 +252,5 @@ func (c *Claim) settleAttach(v View, out []Effect) []Effect {
 	if c.verdict == NoQuorum && t.Lost() {
 		c.verdict = NotOurs
 	}
-	return append(out, Effect{Kind: Refused})
+	out.News = append(out.News, Refused)
 }

@@ -12,8 +12,8 @@ import (
 // or has another slot of it, come when the lease is over, and the claim does not
 // know yet.
 func TestNothingIsRepairedAfterTheDeadline(t *testing.T) {
-	for name, history := range map[string]func(c *crowd) (one *contender, late protocol.Effect){
-		"a node lacks it": func(c *crowd) (*contender, protocol.Effect) {
+	for name, history := range map[string]func(c *crowd) (one *contender, late protocol.Message){
+		"a node lacks it": func(c *crowd) (*contender, protocol.Message) {
 			one := holdsWithoutTheThird(t, c)
 			one.does(protocol.Event{Kind: protocol.Answer, Node: 2, Seq: one.take(2).Seq, Op: node.OpAcquire, Fault: protocol.Unsent})
 			one.does(protocol.Event{Kind: protocol.Extend})
@@ -21,7 +21,7 @@ func TestNothingIsRepairedAfterTheDeadline(t *testing.T) {
 			one.deliver(1)
 			return one, one.take(2)
 		},
-		"a node gave another slot": func(c *crowd) (*contender, protocol.Effect) {
+		"a node gave another slot": func(c *crowd) (*contender, protocol.Message) {
 			other, one := c.join(2, true), c.join(2, true)
 			other.does(protocol.Event{Kind: protocol.Begin})
 			other.deliver(2)

@@ -150,34 +150,58 @@ func (l *Line) Won(now Instant, c *Claim) bool {
 	return true
 }
 
-// Wants tells the lease how many callers wait for it, if there are any.
-func (l *Line) Wants(c *Claim, out []LineEffect) []LineEffect {
+// LineNews is what an event of a claim means for the line that waits for its lease.
+type LineNews struct {
+	// Extended: the nodes have answered an extension. Elsewhere says that somebody was
+	// in the queues of those that reserved tokens. NotExtended: it failed.
+	Extended, Elsewhere, NotExtended bool
+	Ended                            bool // the next caller may ask
+	Wants                            bool // tokens are asked for, if the lease hears who waits
+}
+
+// lineNews returns what an event means for the line, after the event.
+func (c *Claim) lineNews(v View, all []News) (n LineNews) {
+	n.Wants = c.WantsReserve(v)
+	for _, what := range all {
+		switch what {
+		case Won:
+			n.Wants = true
+		case Extended:
+			n.Extended, n.Elsewhere = true, c.pass.before != 0
+		case NotExtended:
+			n.NotExtended = true
+		case Ended:
+			n.Ended = c.lease.cause != WasPassed && !c.pauses(v)
+		case Freed:
+			n.Ended = true
+		}
+	}
+	return n
+}
+
+// Follow says what has happened to a claim: if it is the lease, the line follows. After
+// an extension that failed a caller asks, since the lease may be lost.
+func (l *Line) Follow(c *Claim, n LineNews, out []LineEffect) []LineEffect {
 	if l.holder != c.value {
 		return out
 	}
-	return l.tell(out)
-}
-
-// Extended records whether others wait elsewhere.
-func (l *Line) Extended(c *Claim, elsewhere bool) {
-	if l.holder == c.value {
-		l.elsewhere = elsewhere
+	if n.Extended {
+		l.elsewhere = n.Elsewhere
 	}
-}
-
-// NotExtended says that an extension failed: a caller asks, since the lease may be lost.
-func (l *Line) NotExtended(c *Claim, out []LineEffect) []LineEffect {
-	if l.holder == c.value {
+	if n.NotExtended {
 		out = l.letIn(out)
+	}
+	if n.Ended {
+		return l.ended(out)
+	}
+	if n.Wants {
+		out = l.tell(out)
 	}
 	return out
 }
 
-// Ended says that the lease has ended: the next caller asks.
-func (l *Line) Ended(c *Claim, out []LineEffect) []LineEffect {
-	if l.holder != c.value {
-		return out
-	}
+// ended says that the lease has ended: the next caller asks.
+func (l *Line) ended(out []LineEffect) []LineEffect {
 	l.holder = ""
 	if l.state == lineBoth {
 		l.state = lineAsks

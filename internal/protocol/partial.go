@@ -31,7 +31,7 @@ const (
 )
 
 // pause begins the time between two rounds, of at most delay.
-func (c *Claim) pause(v View, t Tally, delay time.Duration, out []Effect) []Effect {
+func (c *Claim) pause(v View, t Tally, delay time.Duration, out *Ready) {
 	if holder, _ := c.takenBy(); holder != c.wait.holder {
 		c.wait.yielded, c.wait.holder = 0, 0
 	}
@@ -48,25 +48,28 @@ func (c *Claim) pause(v View, t Tally, delay time.Duration, out []Effect) []Effe
 		if c.wait.quarantine.IsSet() {
 			soon = 0 // the end of the quarantine is known, and the pause follows it
 		}
-		return c.startOver(v, soon, out)
+		c.startOver(v, soon, out)
+		return
 	}
-	return c.waitOn(v, c.giveWay(v, c.grants(), out))
+	c.giveWay(v, c.grants(), out)
+	c.waitOn(v, out)
 }
 
 // waitOn handles what happened while the claim could not handle it, and begins
 // the next round if it is time.
-func (c *Claim) waitOn(v View, out []Effect) []Effect {
+func (c *Claim) waitOn(v View, out *Ready) {
 	c.distrust(v)
 	for i := 0; i < c.cfg.Nodes && c.state == Waiting; i++ {
 		if c.nodes[i].unapplied {
 			c.nodes[i].unapplied = false
-			out = c.applyReply(v, i, out)
+			c.applyReply(v, i, out)
 		}
 	}
 	if c.state == Waiting && c.wait.until <= v.Now() {
 		// All nodes are asked now. Handling earlier notifications would ask a
 		// node twice.
-		return c.nextRound(v, out)
+		c.nextRound(v, out)
+		return
 	}
 	if c.state == Waiting && c.wait.near {
 		c.wait.near = false
@@ -75,17 +78,16 @@ func (c *Claim) waitOn(v View, out []Effect) []Effect {
 	for i := 0; i < c.cfg.Nodes && c.state == Waiting; i++ {
 		if c.nodes[i].notified {
 			c.nodes[i].notified = false
-			out = c.requestFrom(v, i, out)
+			c.requestFrom(v, i, out)
 		}
 	}
-	return out
 }
 
-func (c *Claim) nextRound(v View, out []Effect) []Effect {
+func (c *Claim) nextRound(v View, out *Ready) {
 	if c.partial.granted == 0 {
 		c.wait.split = When{}
 	}
-	return c.begin(v, out)
+	c.begin(v, out)
 }
 
 // within makes the pause end in d at the latest.
@@ -93,25 +95,25 @@ func (c *Claim) within(v View, d time.Duration) { c.wait.until = min(c.wait.unti
 
 // startOver gives up the value, with all grants and places, and continues under
 // a new one: after delay or, if that is 0, when the pause is over.
-func (c *Claim) startOver(v View, delay time.Duration, out []Effect) []Effect {
+func (c *Claim) startOver(v View, delay time.Duration, out *Ready) {
 	c.wait.split = When{}
 	if delay > 0 {
 		c.within(v, delay)
 	}
-	return c.replace(v, Waiting, out)
+	c.replace(v, Waiting, out)
 }
 
 // onWake handles a notification while the claim waits.
-func (c *Claim) onWake(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) onWake(v View, e *Event, out *Ready) {
 	c.fence = max(c.fence, e.Wake.Fence)
 	if e.Wake.Kind == node.WakeNear {
 		c.toFront(v)
-		return out
+		return
 	}
 	if e.Wake.Kind.Asks() {
 		c.toFront(v)
 	}
-	return c.requestFrom(v, e.Node, out)
+	c.requestFrom(v, e.Node, out)
 }
 
 // noteWake stores a notification until the claim waits, which then handles it.
@@ -135,34 +137,36 @@ func (c *Claim) toFront(v View) {
 }
 
 // requestFrom requests the lock from a node that notified us, or that may have.
-func (c *Claim) requestFrom(v View, i int, out []Effect) []Effect {
+func (c *Claim) requestFrom(v View, i int, out *Ready) {
 	p, bit := &c.partial, Of(i)
 	switch {
 	case p.granted.Has(i):
-		return out
+		return
 	case c.wait.yielded.Has(i):
-		return out // the next round sees whether its holder still has a quorum
+		return // the next round sees whether its holder still has a quorum
 	case p.requested.Has(i):
 		p.notified |= bit // the answer in flight may be from before this
-		return out
+		return
 	case p.granted|p.requested == 0:
 		c.propose(v)
 		if c.mayBeMoved() {
-			return c.replace(v, New, out)
+			c.replace(v, New, out)
+			return
 		}
 		*p = partialGrants{first: c.seq + 1, start: v.Now(), stale: p.stale}
 		c.wait.rounds++
 	case c.fence >= c.token:
-		return c.nextRound(v, out) // all must be asked again, with a higher token
+		c.nextRound(v, out) // all must be asked again, with a higher token
+		return
 	}
 	p.requested |= bit
-	return c.sendAcquire(i, out)
+	c.sendAcquire(i, out)
 }
 
 // sendAcquire sends the acquisition to one node.
-func (c *Claim) sendAcquire(i int, out []Effect) []Effect {
+func (c *Claim) sendAcquire(i int, out *Ready) {
 	c.note(Of(i))
-	return append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: c.request(node.OpAcquire)})
+	out.Send = append(out.Send, Message{Node: i, Seq: c.seq, Request: c.request(node.OpAcquire)})
 }
 
 // isLastReply reports whether an answer is to the last request to its node, and
@@ -172,100 +176,97 @@ func (c *Claim) isLastReply(e *Event) bool {
 }
 
 // onLateReply counts the answer of a node between two rounds.
-func (c *Claim) onLateReply(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) onLateReply(v View, e *Event, out *Ready) {
 	if !c.isLastReply(e) {
-		return out
+		return
 	}
 	before, _ := c.rank()
 	c.see(e)
 	c.distrust(v)
-	out = c.applyReply(v, e.Node, out)
+	c.applyReply(v, e.Node, out)
 	if c.state != Waiting {
-		return out
+		return
 	}
 	if after, _ := c.rank(); before == 0 && after > 0 {
 		c.within(v, c.delay(v))
 	}
-	return out
 }
 
 // applyReply counts the last answer of a node, which see has stored.
-func (c *Claim) applyReply(v View, i int, out []Effect) []Effect {
+func (c *Claim) applyReply(v View, i int, out *Ready) {
 	p := &c.partial
 	switch {
 	case c.nodes[i].seq < p.first:
 		// Partial grants with a higher token have begun since. Grants of two
 		// proposals are never counted together.
-		return out
+		return
 	case c.nodes[i].seq == p.round:
-		out = c.applyRoundReply(v, i, out)
+		c.applyRoundReply(v, i, out)
 	default:
 		notified := p.notified.Has(i)
 		p.requested &^= Of(i)
 		p.notified &^= Of(i)
-		out = c.applyOwnReply(v, i, notified, out)
+		c.applyOwnReply(v, i, notified, out)
 	}
 	if (c.state == Waiting || c.state == Yielding) && p.requested|p.granted == 0 {
 		p.enough = When{}
 	}
-	return out
 }
 
 // applyRoundReply handles a late answer of the round before, which was not won.
-func (c *Claim) applyRoundReply(v View, i int, out []Effect) []Effect {
+func (c *Claim) applyRoundReply(v View, i int, out *Ready) {
 	m := &c.nodes[i]
 	switch {
 	case m.got != Replied:
 	case m.status == node.Granted:
 		if c.countedTwice(i, c.partial.granted) {
 			m.got = Unusable
-			return out
+			return
 		}
-		return c.giveWay(v, Of(i), out)
+		c.giveWay(v, Of(i), out)
 	default:
 		c.fence = max(c.fence, m.fence)
 		if d, ok := c.lookIn(v, i); ok {
 			c.within(v, d)
 		}
 	}
-	return out
 }
 
 // applyOwnReply handles the answer of a node that was asked alone. notified says
 // that it notified once more meanwhile.
-func (c *Claim) applyOwnReply(v View, i int, notified bool, out []Effect) []Effect {
+func (c *Claim) applyOwnReply(v View, i int, notified bool, out *Ready) {
 	p, m := &c.partial, &c.nodes[i]
 	switch {
 	case m.got != Replied:
-		return out
 	case m.status != node.Granted:
 		c.fence = max(c.fence, m.fence)
 		if d, ok := c.lookIn(v, i); ok {
 			c.within(v, d)
 		}
-		return c.requestRefused(v, i, notified, out)
+		c.requestRefused(v, i, notified, out)
 	case c.countedTwice(i, p.granted):
 		m.got = Unusable
-		return out
+	default:
+		p.granted |= Of(i)
+		p.stale = 0
+		c.share.Slot, _ = c.agreed(p.granted) // the other nodes are asked for the same slot
+		if !p.enough.IsSet() {
+			p.enough = At(v.Now() + max(leastPatience, 4*c.round.Elapsed()))
+		}
+		c.maybeWin(v, out)
 	}
-	p.granted |= Of(i)
-	p.stale = 0
-	c.share.Slot, _ = c.agreed(p.granted) // the other nodes are asked for the same slot
-	if !p.enough.IsSet() {
-		p.enough = At(v.Now() + max(leastPatience, 4*c.round.Elapsed()))
-	}
-	return c.maybeWin(v, out)
 }
 
 // maybeWin makes the claim a lease if its partial grants are a quorum.
-func (c *Claim) maybeWin(v View, out []Effect) []Effect {
+func (c *Claim) maybeWin(v View, out *Ready) {
 	p := &c.partial
 	if _, n := c.agreed(p.granted); n < Quorum(c.cfg.Nodes) {
 		if slot, found := c.commonSlot(); found && p.granted.Count() >= Quorum(c.cfg.Nodes) {
 			c.share.Slot = slot
-			return c.nextRound(v, out)
+			c.nextRound(v, out)
+			return
 		}
-		return out
+		return
 	}
 	// Only the grants of this token count; other nodes' answers are older.
 	for j := range c.cfg.Nodes {
@@ -275,27 +276,28 @@ func (c *Claim) maybeWin(v View, out []Effect) []Effect {
 	}
 	now := v.Now()
 	c.round.Op, c.round.Start, c.round.End, c.round.Over, c.round.Won = node.OpAcquire, p.start, now, true, true
-	out = append(out, Effect{Kind: RoundOver})
+	out.News = append(out.News, RoundOver)
 	if Validity(c.cfg.TTL, now-p.start) > 0 {
-		return c.win(v, p.start, out)
+		c.win(v, p.start, out)
+		return
 	}
 	c.verdict = GrantedLate
-	return c.nextRound(v, out)
+	c.nextRound(v, out)
 }
 
 // requestRefused handles a node that notified us and then did not grant. again
 // says that it notified once more since.
-func (c *Claim) requestRefused(v View, i int, again bool, out []Effect) []Effect {
+func (c *Claim) requestRefused(v View, i int, again bool, out *Ready) {
 	switch c.nodes[i].status {
 	case node.Stale, node.Behind, node.Ahead:
 		c.partial.stale++
 		if c.partial.granted|c.partial.requested != 0 {
-			return c.nextRound(v, out)
+			c.nextRound(v, out)
+			return
 		}
 		again = c.partial.stale < maxProposals // the next token will be higher
 	}
 	if again {
-		return c.requestFrom(v, i, out)
+		c.requestFrom(v, i, out)
 	}
-	return out
 }

@@ -103,16 +103,16 @@ func (c *Claim) PassLimit(v View) bool {
 	return p.passes > 0 && (p.passes >= maxPasses || v.Now()-p.since >= passTime)
 }
 
-// PassedForLong reports that the lease is at the end of such a row, or so near it
+// passedForLong reports that the lease is at the end of such a row, or so near it
 // that no more tokens are asked for.
-func (c *Claim) PassedForLong(v View) bool {
+func (c *Claim) passedForLong(v View) bool {
 	return c.PassLimit(v) || c.pass.passes > 0 && !c.worthARound()
 }
 
-// Pauses reports that the next caller in the local queue asks when the release is
+// pauses reports that the next caller in the local queue asks when the release is
 // over, and not as soon as it was sent: the lease was passed on for long, and clients
 // that are in no queue need a moment in which the lock is free.
-func (c *Claim) Pauses(v View) bool { return c.lease.cause == WasReleased && c.PassedForLong(v) }
+func (c *Claim) pauses(v View) bool { return c.lease.cause == WasReleased && c.passedForLong(v) }
 
 // worthARound reports whether a round for more tokens is worth its time: if the
 // limit allows fewer passes than half of the callers that wait need, the lock is
@@ -123,12 +123,12 @@ func (c *Claim) worthARound() bool {
 
 // noteWaiters records how many callers wait in the process, and asks the nodes to
 // reserve tokens for them if it is time to.
-func (c *Claim) noteWaiters(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) noteWaiters(v View, e *Event, out *Ready) {
 	c.pass.waiters, c.pass.wanted = int32(e.Waiters), e.Waiters > 0
 	if !(e.Changed && c.mayReserve(v)) && !c.WantsReserve(v) {
-		return out
+		return
 	}
-	return c.extend(v, out)
+	c.extend(v, out)
 }
 
 // WantsReserve reports whether the nodes are to be asked for more tokens now:
@@ -163,10 +163,6 @@ func (c *Claim) mayReserve(v View) bool {
 func (c *Claim) Ages(v View) bool {
 	return v.Now()-c.pass.from > freshFor/2+c.pass.took
 }
-
-// Elsewhere reports whether the nodes that reserved tokens last had somebody in
-// their queues.
-func (c *Claim) Elsewhere() bool { return c.pass.before != 0 }
 
 // reserve makes an extension reserve tokens, if waiters came since the last one was
 // sent.
@@ -204,15 +200,15 @@ func (c *Claim) takeReserve() {
 }
 
 // passOn ends the lease. Inherit begins the next one.
-func (c *Claim) passOn(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) passOn(v View, e *Event, out *Ready) {
 	if !c.MayPass(v, e.Waiter) {
-		return out
+		return
 	}
 	p := &c.pass
 	p.waiters, p.wanted = int32(e.Waiters), node.Token(e.Waiters) > p.last-p.next
 	c.successor = c.state
 	c.state, c.lease.cause, c.verdict = Gone, WasPassed, IsFree
-	return append(out, Effect{Kind: Ended})
+	out.News = append(out.News, Ended)
 }
 
 // Inherit makes the claim, which was passed on, the lease that begins at the same

@@ -52,17 +52,18 @@ func TestLeaseIsPassedOnOnlyByTheRules(t *testing.T) {
 		if may := c.MayPass(v, w); may != (name == "") {
 			t.Errorf("%q: may be passed on: %v", name, may)
 		}
-		out := c.Handle(v, &Event{Kind: Pass, Waiter: w}, nil)
+		var out Ready
+		c.Handle(v, &Event{Kind: Pass, Waiter: w}, &out)
 		if name != "" {
-			if len(out) != 0 || c.lease.cause == WasPassed {
+			if len(out.News) != 0 || c.lease.cause == WasPassed {
 				t.Errorf("%q: it was passed on", name)
 			}
 			continue
 		}
 		heir := c
 		heir.Inherit(v)
-		if c.State() != Gone || c.Cause() != WasPassed || c.Token() != 5 || len(out) != 1 || out[0].Kind != Ended {
-			t.Errorf("the lease is %v, %v, with token %d, and %v", c.State(), c.Cause(), c.Token(), out)
+		if c.State() != Gone || c.Cause() != WasPassed || c.Token() != 5 || len(out.News) != 1 || out.News[0] != Ended {
+			t.Errorf("the lease is %v, %v, with token %d, and %v", c.State(), c.Cause(), c.Token(), out.News)
 		}
 		if heir.State() != Held || heir.Token() != 10 || heir.Deadline() != now+5*time.Second || heir.Acquired() != now || heir.pass.next != 11 || heir.pass.passes != 1 {
 			t.Errorf("the next one is %v, with token %d, until %v", heir.State(), heir.Token(), heir.Deadline())

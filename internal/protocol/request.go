@@ -19,15 +19,14 @@ func (c *Claim) request(op node.Op) node.Request {
 }
 
 // ask begins a round: it sends op to the given nodes concurrently.
-func (c *Claim) ask(v View, op node.Op, nodes Set, out []Effect) []Effect {
-	out = c.open(v, op, nodes, out)
+func (c *Claim) ask(v View, op node.Op, nodes Set, out *Ready) {
+	c.open(v, op, nodes, out)
 	if c.skipped() {
-		return c.maybeSettle(v, out)
+		c.maybeSettle(v, out)
 	}
-	return out
 }
 
-func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
+func (c *Claim) open(v View, op node.Op, nodes Set, out *Ready) {
 	now := v.Now()
 	if op == node.OpAcquire {
 		c.note(nodes)
@@ -59,16 +58,15 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 				m.inFlight--
 			}
 			if op == node.OpRelease && (m.holds != nothing || c.lease.repaired) {
-				out = append(out, Effect{Kind: CleanUp, Node: i, Request: c.releaseAt(v, i)})
+				out.Undo = append(out.Undo, Message{Node: i, Request: c.releaseAt(v, i), Slow: true})
 			}
 			continue
 		}
 		if op == node.OpRelease {
 			req = c.releaseAt(v, i)
 		}
-		out = append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req, Probe: suspect})
+		out.Send = append(out.Send, Message{Node: i, Seq: c.seq, Request: req, Probe: suspect})
 	}
-	return out
 }
 
 // skipped reports whether a suspect node was not asked in this round: the round
@@ -100,9 +98,9 @@ func (c *Claim) note(nodes Set) {
 
 // record records what a node may have of the claim after an answer to an
 // acquisition or a repair, in every state, before a step looks at the answer.
-func (c *Claim) record(e *Event, out []Effect) []Effect {
+func (c *Claim) record(e *Event, out *Ready) {
 	if e.Op != node.OpAcquire && e.Op != node.OpRepair {
-		return out
+		return
 	}
 	m := &c.nodes[e.Node]
 	m.inFlight--
@@ -119,20 +117,17 @@ func (c *Claim) record(e *Event, out []Effect) []Effect {
 		m.holds = max(m.holds, leftover)
 	}
 	if e.queued() && !c.state.IsOver() {
-		out = c.listen(out)
+		c.listen(out)
 	}
 	if e.Op == node.OpRepair && e.granted() {
-		out = append(out, Effect{Kind: Repaired, Node: e.Node})
+		out.Repaired |= Of(e.Node)
 	}
-	return out
 }
 
-func (c *Claim) listen(out []Effect) []Effect {
-	if c.listening {
-		return out
+func (c *Claim) listen(out *Ready) {
+	if !c.listening {
+		c.listening, out.Listen = true, true
 	}
-	c.listening = true
-	return append(out, Effect{Kind: Listen})
 }
 
 // see stores a node's answer in the last round.
@@ -184,7 +179,7 @@ func (c *Claim) distrust(v View) {
 func (c *Claim) Distrusts(i int) bool { return c.nodes[i].said(node.Quarantined) }
 
 // count counts an answer in the round in flight.
-func (c *Claim) count(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) count(v View, e *Event, out *Ready) {
 	c.see(e)
 	c.distrust(v)
 	c.confirm(e)
@@ -193,7 +188,7 @@ func (c *Claim) count(v View, e *Event, out []Effect) []Effect {
 		m.got = Unusable
 	}
 	c.round.awaited &^= Of(e.Node)
-	return c.maybeSettle(v, out)
+	c.maybeSettle(v, out)
 }
 
 // countedTwice reports whether the server behind node i also granted as another
@@ -216,13 +211,13 @@ func (c *Claim) SameServer(i int) int {
 }
 
 // maybeSettle ends the round in flight if its outcome is decided.
-func (c *Claim) maybeSettle(v View, out []Effect) []Effect {
+func (c *Claim) maybeSettle(v View, out *Ready) {
 	t := c.tally()
 	if c.answeredAll() || c.round.decided(t) {
-		return c.settle(v, out)
+		c.settle(v, out)
+		return
 	}
 	c.round.shorten(v.Now(), t, c.cfg.Patience)
-	return out
 }
 
 func (c *Claim) answeredAll() bool { return c.round.sent&c.pending() == 0 }
@@ -256,7 +251,7 @@ func (c *Claim) tally() Tally {
 }
 
 // settle ends the round in flight with the answers so far.
-func (c *Claim) settle(v View, out []Effect) []Effect {
+func (c *Claim) settle(v View, out *Ready) {
 	if v.Now() >= c.round.limit {
 		late := c.round.sent & c.pending()
 		for i := range c.cfg.Nodes {
@@ -266,14 +261,15 @@ func (c *Claim) settle(v View, out []Effect) []Effect {
 		}
 	}
 	c.round.Over, c.round.Won, c.round.End = true, c.tally().Won(), v.Now()
-	out = append(out, Effect{Kind: RoundOver})
+	out.News = append(out.News, RoundOver)
 	switch c.state {
 	case Attaching:
-		return c.settleAttach(v, out)
+		c.settleAttach(v, out)
 	case Extending:
-		return c.settleExtend(v, out)
+		c.settleExtend(v, out)
 	case Releasing:
-		return c.settleRelease(v, out)
+		c.settleRelease(v, out)
+	default:
+		c.settleAcquire(v, out)
 	}
-	return c.settleAcquire(v, out)
 }

@@ -27,9 +27,9 @@ type contender struct {
 	number   int
 	claim    protocol.Claim
 	values   int
-	asked    []protocol.Effect // in the order in which they were sent
+	asked    []protocol.Message // in the order in which they were sent
 	wakes    []protocol.Event
-	undos    []protocol.Effect
+	undos    []protocol.Message
 	tokens   []node.Token // what it proposes; the time if it has none left
 	suspects protocol.Set
 	won      int
@@ -82,30 +82,29 @@ func (c *contender) value() string {
 
 // does hands an event to the claim, and puts what it asks for in flight.
 func (c *contender) does(e protocol.Event) {
-	for _, f := range c.claim.Handle(c, &e, nil) {
-		f.Request.Name, f.Request.Retention = "job", time.Hour
-		switch f.Kind {
-		case protocol.Send:
-			c.asked = append(c.asked, f)
-		case protocol.Undo, protocol.CleanUp:
-			c.undos = append(c.undos, f)
-		case protocol.Won:
+	var ready protocol.Ready
+	c.claim.Handle(c, &e, &ready)
+	for _, what := range ready.News {
+		if what == protocol.Won {
 			c.won++
-		case protocol.Replace:
-			old := c.claim
-			c.claim = old.Successor(c.value())
-			c.does(protocol.Event{Kind: protocol.Resume})
 		}
+	}
+	c.asked = append(c.asked, ready.Send...)
+	c.undos = append(c.undos, ready.Undo...)
+	if ready.Replaced {
+		c.claim = c.claim.Successor(c.value())
+		c.does(protocol.Event{Kind: protocol.Resume})
 	}
 }
 
 // execute has a node execute a request, and returns the answer.
-func (c *contender) execute(f protocol.Effect) protocol.Event {
+func (c *contender) execute(f protocol.Message) protocol.Event {
 	now := c.Time()
 	if f.Node == 0 {
 		now = now.Add(c.ahead)
 	}
-	reply, wakes := c.nodes[f.Node].Apply(now, f.Request)
+	req := about(f)
+	reply, wakes := c.nodes[f.Node].Apply(now, req)
 	for _, w := range wakes {
 		for _, m := range c.members {
 			if m.claim.Value() == w.Value {
@@ -113,12 +112,11 @@ func (c *contender) execute(f protocol.Effect) protocol.Event {
 			}
 		}
 	}
-	req := f.Request
 	return protocol.Event{Kind: protocol.Answer, Node: f.Node, Seq: f.Seq, Op: req.Op, Once: req.Once, Token: req.Token, Reply: reply}
 }
 
 // take removes the first request in flight to a node.
-func (c *contender) take(i int) protocol.Effect {
+func (c *contender) take(i int) protocol.Message {
 	for n, f := range c.asked {
 		if f.Node == i {
 			c.asked = append(c.asked[:n:n], c.asked[n+1:]...)

@@ -5,116 +5,123 @@ import "github.com/redlatch/redlatch/node"
 // This file is the state machine: what each event does in each state. An event
 // that a step function does not name leads to no other state.
 
-// Handle handles an event and appends its effects to out. What an answer says of
-// its node is recorded in every state.
-func (c *Claim) Handle(v View, e *Event, out []Effect) []Effect {
+// Handle handles an event, and sets out to what is to be done.
+func (c *Claim) Handle(v View, e *Event, out *Ready) {
+	out.clear()
+	c.step(v, e, out)
+	out.Line = c.lineNews(v, out.News)
+}
+
+// step handles an event in the state of the claim. What an answer says of its node
+// is recorded in every state.
+func (c *Claim) step(v View, e *Event, out *Ready) {
 	if c.lease.cause == WasPassed {
-		return out // everything is its heir's
+		return // everything is its heir's
 	}
 	switch e.Kind {
 	case Answer:
-		out = c.record(e, out)
+		c.record(e, out)
 	case Timer:
 		if !c.Timer().Reached(v.Now()) {
-			return out // it was moved meanwhile
+			return // it was moved meanwhile
 		}
 	}
 	switch c.state {
 	case New:
-		out = c.stepNew(v, e, out)
+		c.stepNew(v, e, out)
 	case Asking:
-		out = c.stepAsking(v, e, out)
+		c.stepAsking(v, e, out)
 	case Adopting:
-		out = c.stepAdopting(v, e, out)
+		c.stepAdopting(v, e, out)
 	case Marking:
-		out = c.stepMarking(v, e, out)
+		c.stepMarking(v, e, out)
 	case Waiting:
-		out = c.stepWaiting(v, e, out)
+		c.stepWaiting(v, e, out)
 	case Yielding:
-		out = c.stepYielding(v, e, out)
+		c.stepYielding(v, e, out)
 	case Attaching:
-		out = c.stepAttaching(v, e, out)
+		c.stepAttaching(v, e, out)
 	case Held:
-		out = c.stepHeld(v, e, out)
+		c.stepHeld(v, e, out)
 	case Extending:
-		out = c.stepExtending(v, e, out)
+		c.stepExtending(v, e, out)
 	case Releasing:
-		out = c.stepReleasing(v, e, out)
+		c.stepReleasing(v, e, out)
 	case Ending, Gone:
-		out = c.stepOver(v, e, out)
+		c.stepOver(v, e, out)
 	}
 	if c.state == Ending && c.inFlight == 0 {
 		c.state = Gone
 	}
-	return out
 }
 
-func (c *Claim) stepNew(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepNew(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Begin:
-		return c.begin(v, out)
+		c.begin(v, out)
 	case Resume:
 		if c.wait.waited {
-			out = c.listen(out)
+			c.listen(out)
 		}
-		return c.begin(v, out)
+		c.begin(v, out)
 	case Attach:
 		c.takeOver(v)
 		c.state = Attaching
-		return c.ask(v, node.OpExtend, c.all(), out)
+		c.ask(v, node.OpExtend, c.all(), out)
 	case Release:
 		c.takeOver(v)
-		return c.release(v, out)
+		c.release(v, out)
 	case Cancel:
-		return c.giveUp(v, out)
+		c.giveUp(v, out)
 	}
-	return out
 }
 
-func (c *Claim) stepAsking(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepAsking(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Answer:
 		if e.Op == node.OpAcquire && e.Seq == c.round.Seq {
-			return c.count(v, e, out)
+			c.count(v, e, out)
 		}
 	case Timer:
-		return c.settle(v, out)
+		c.settle(v, out)
 	case Wake:
 		c.noteWake(e)
 	case Cancel:
-		return c.giveUp(v, out)
+		c.giveUp(v, out)
 	}
-	return out
 }
 
-func (c *Claim) stepAdopting(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepAdopting(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Configured:
 		if e.Config == nil {
-			return c.markOrGoOn(v, out)
+			c.markOrGoOn(v, out)
+			return
 		}
 		c.cfg = *e.Config
-		return c.nextProposal(v, out)
+		c.nextProposal(v, out)
 	case Rejected:
 		c.verdict = BadTTL
-		return c.roundFailed(v, out)
+		c.roundFailed(v, out)
+	default:
+		c.stepBetween(v, e, out)
 	}
-	return c.stepBetween(v, e, out)
 }
 
-func (c *Claim) stepMarking(v View, e *Event, out []Effect) []Effect {
-	if e.Kind != Marked {
-		return c.stepBetween(v, e, out)
+func (c *Claim) stepMarking(v View, e *Event, out *Ready) {
+	switch {
+	case e.Kind != Marked:
+		c.stepBetween(v, e, out)
+	case e.Changed:
+		c.nextProposal(v, out) // to get the nodes' present answers
+	default:
+		c.proposeAgain(v, out)
 	}
-	if e.Changed {
-		return c.nextProposal(v, out) // to get the nodes' present answers
-	}
-	return c.proposeAgain(v, out)
 }
 
 // stepBetween stores what comes while the client adopts or marks: late answers
 // of the round, and notifications.
-func (c *Claim) stepBetween(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepBetween(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Answer:
 		if m := &c.nodes[e.Node]; e.Seq == c.round.Seq && m.got == Pending {
@@ -124,37 +131,36 @@ func (c *Claim) stepBetween(v View, e *Event, out []Effect) []Effect {
 	case Wake:
 		c.noteWake(e)
 	case Cancel:
-		return c.giveUp(v, out)
+		c.giveUp(v, out)
 	}
-	return out
 }
 
-func (c *Claim) stepWaiting(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepWaiting(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Answer:
 		if e.Op == node.OpAcquire {
-			return c.onLateReply(v, e, out)
+			c.onLateReply(v, e, out)
 		}
 	case Wake:
-		return c.onWake(v, e, out)
+		c.onWake(v, e, out)
 	case Timer:
-		return c.nextRound(v, out)
+		c.nextRound(v, out)
 	case Resume:
 		if c.wait.waited {
-			out = c.listen(out)
+			c.listen(out)
 		}
-		return c.waitOn(v, out)
+		c.waitOn(v, out)
 	case Cancel:
-		return c.giveUp(v, out)
+		c.giveUp(v, out)
 	}
-	return out
 }
 
-func (c *Claim) stepYielding(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepYielding(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Answer:
 		if e.Once {
-			return c.onYieldReply(v, e, out)
+			c.onYieldReply(v, e, out)
+			return
 		}
 		if c.isLastReply(e) {
 			c.see(e)
@@ -164,119 +170,118 @@ func (c *Claim) stepYielding(v View, e *Event, out []Effect) []Effect {
 	case Wake:
 		c.noteWake(e)
 	case Timer:
-		return c.startOver(v, c.random(v)/4, out) // a node did not answer
+		c.startOver(v, c.random(v)/4, out) // a node did not answer
 	case Cancel:
-		return c.giveUp(v, out)
+		c.giveUp(v, out)
 	}
-	return out
 }
 
-func (c *Claim) stepAttaching(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepAttaching(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Answer:
 		if e.Op == node.OpExtend && e.Seq == c.round.Seq {
-			return c.count(v, e, out)
+			c.count(v, e, out)
 		}
 	case Timer:
-		return c.settle(v, out)
+		c.settle(v, out)
 	case Cancel:
-		return c.giveUp(v, out)
+		c.giveUp(v, out)
 	}
-	return out
 }
 
-func (c *Claim) stepHeld(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepHeld(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Answer:
 		if e.Op == node.OpExtend && e.Seq == c.round.Seq && c.round.Op == node.OpExtend {
-			return c.extendedLate(v, e, out)
+			c.extendedLate(v, e, out)
+			return
 		}
 	case Timer, Extend:
-		return c.extend(v, out)
+		c.extend(v, out)
+		return
 	case Downgrade:
 		c.becomeReader()
-		return c.extend(v, out)
+		c.extend(v, out)
+		return
 	}
-	return c.stepLease(v, e, out)
+	c.stepLease(v, e, out)
 }
 
-func (c *Claim) stepExtending(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepExtending(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Answer:
 		if e.Op == node.OpExtend && e.Seq == c.round.Seq {
-			return c.count(v, e, out)
+			c.count(v, e, out)
+			return
 		}
-	case Timer:
+	case Timer, Extend, Downgrade:
+		// Who asks to extend gets the result of the extension in flight. A downgrade
+		// has another one follow it.
+		if e.Kind == Downgrade {
+			c.becomeReader()
+		}
 		if v.Now() >= c.lease.deadline {
-			return c.expire(v, out)
+			c.expire(v, out)
+		} else if e.Kind == Timer {
+			c.settle(v, out)
 		}
-		return c.settle(v, out)
-	case Extend:
-		// The caller gets the result of the extension in flight.
-		if v.Now() >= c.lease.deadline {
-			return c.expire(v, out)
-		}
-	case Downgrade:
-		c.becomeReader() // another extension follows the one in flight
-		if v.Now() >= c.lease.deadline {
-			return c.expire(v, out)
-		}
+		return
 	}
-	return c.stepLease(v, e, out)
+	c.stepLease(v, e, out)
 }
 
 // stepLease is what Held and Extending have in common.
-func (c *Claim) stepLease(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepLease(v View, e *Event, out *Ready) {
 	switch e.Kind {
 	case Answer:
 		if e.Op == node.OpAcquire && e.granted() && c.misplaced(e.Reply.Share) {
-			return c.sendRepair(v, e.Node, e.Reply.Now.UnixMicro(), out)
+			c.sendRepair(v, e.Node, e.Reply.Now.UnixMicro(), out)
+			return
 		}
 		c.repairSoon(v, e.Op == node.OpRepair && e.Fault == NoFault && e.Reply.Status == node.Held && IsLease(e.Reply.Value))
 	case Wake:
 		c.fence = max(c.fence, e.Wake.Fence)
 		if e.Wake.Kind.Asks() && c.nodes[e.Node].holds != granted {
-			return c.sendAcquire(e.Node, out)
+			c.sendAcquire(e.Node, out)
 		}
 	case Release:
 		if v.Now() >= c.lease.deadline {
-			return c.expire(v, out)
+			c.expire(v, out)
+			return
 		}
-		return c.release(v, out)
+		c.release(v, out)
 	case Detach:
-		return c.detach(out)
+		c.detach(out)
 	case LocalWaiters:
-		return c.noteWaiters(v, e, out)
+		c.noteWaiters(v, e, out)
 	case Pass:
-		return c.passOn(v, e, out)
+		c.passOn(v, e, out)
 	case Bar:
 		c.pass.barred = true
 	}
-	return out
 }
 
-func (c *Claim) stepReleasing(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepReleasing(v View, e *Event, out *Ready) {
 	switch {
 	case e.Kind == Timer:
-		return c.settle(v, out)
+		c.settle(v, out)
 	case e.Kind == Answer && e.Op == node.OpRelease && !e.Once:
-		out = c.stepOver(v, e, out)
+		c.stepOver(v, e, out)
 		if e.Seq == c.round.Seq {
-			out = c.count(v, e, out)
+			c.count(v, e, out)
 		}
-		return out
+	default:
+		c.stepOver(v, e, out)
 	}
-	return c.stepOver(v, e, out)
 }
 
 // stepOver is Ending and Gone: what nodes still have of the claim is undone.
-func (c *Claim) stepOver(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) stepOver(v View, e *Event, out *Ready) {
 	switch {
 	case e.Kind != Answer:
 	case e.Op == node.OpAcquire || e.Op == node.OpRepair:
-		return c.undoLate(v, e, out)
+		c.undoLate(v, e, out)
 	case e.Op == node.OpRelease && !e.Once && e.Fault != NoFault:
-		return append(out, Effect{Kind: CleanUp, Node: e.Node, Request: c.releaseAt(v, e.Node)})
+		out.Undo = append(out.Undo, Message{Node: e.Node, Request: c.releaseAt(v, e.Node), Slow: true})
 	}
-	return out
 }

@@ -67,10 +67,11 @@ func (s *stage) printf(format string, args ...any) { fmt.Fprintf(&s.written, for
 // does sends an event to an actor, and executes all that follows.
 func (a *actor) does(what string, e protocol.Event) {
 	before := a.claim.State()
-	effects := a.claim.Handle(a, &e, nil)
+	var ready protocol.Ready
+	a.claim.Handle(a, &e, &ready)
 	news := ""
-	for _, f := range effects {
-		switch f.Kind {
+	for _, what := range ready.News {
+		switch what {
 		case protocol.Won:
 			news = fmt.Sprintf(": valid for %v", a.claim.Deadline()-a.now)
 		case protocol.Extended:
@@ -87,31 +88,35 @@ func (a *actor) does(what string, e protocol.Event) {
 		a.printf("%8v  %s  %-24s %v%s", a.now.Round(time.Millisecond), a.name, what, after, news)
 		a.last = after
 	}
-	for _, f := range effects {
-		a.follow(f)
+	for _, m := range ready.Send {
+		a.send(m)
+	}
+	for _, m := range ready.Undo {
+		if !a.cut.Has(m.Node) {
+			_, wakes := a.nodes[m.Node].Apply(a.Time(), about(m))
+			a.wake(m.Node, wakes)
+		}
 	}
 }
 
-// follow executes an effect.
-func (a *actor) follow(f protocol.Effect) {
-	req := f.Request
-	req.Name, req.Retention = "job", time.Hour
-	switch f.Kind {
-	case protocol.Send:
-		answer := protocol.Event{Kind: protocol.Answer, Node: f.Node, Seq: f.Seq, Op: req.Op, Once: req.Once, Token: req.Token}
-		if a.cut.Has(f.Node) {
-			return // the time limit of the round is the answer
-		}
-		reply, wakes := a.nodes[f.Node].Apply(a.Time(), req)
-		answer.Reply = reply
-		a.does(fmt.Sprintf("%d: %v", f.Node+1, reply.Status), answer)
-		a.wake(f.Node, wakes)
-	case protocol.Undo, protocol.CleanUp:
-		if !a.cut.Has(f.Node) {
-			_, wakes := a.nodes[f.Node].Apply(a.Time(), req)
-			a.wake(f.Node, wakes)
-		}
+// about completes a request.
+func about(m protocol.Message) node.Request {
+	m.Request.Name, m.Request.Retention = "job", time.Hour
+	return m.Request
+}
+
+// send has a node execute a request, and the actor get the answer. If the node is
+// cut off, the time limit of the round is the answer.
+func (a *actor) send(m protocol.Message) {
+	if a.cut.Has(m.Node) {
+		return
 	}
+	req := about(m)
+	answer := protocol.Event{Kind: protocol.Answer, Node: m.Node, Seq: m.Seq, Op: req.Op, Once: req.Once, Token: req.Token}
+	reply, wakes := a.nodes[m.Node].Apply(a.Time(), req)
+	answer.Reply = reply
+	a.does(fmt.Sprintf("%d: %v", m.Node+1, reply.Status), answer)
+	a.wake(m.Node, wakes)
 }
 
 // wake delivers notifications.

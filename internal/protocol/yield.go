@@ -22,16 +22,18 @@ type yielding struct {
 
 // giveWay handles the grants of a round that was not won, so that two callers
 // with a minority each do not wait for each other.
-func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
+func (c *Claim) giveWay(v View, grants Set, out *Ready) {
 	now := v.Now()
 	switch {
 	case grants == 0:
-		return out
+		return
 	case !c.inQueues():
 		// There is no queue: a random delay has to resolve it.
-		return c.startOver(v, c.uncross(v), out)
+		c.startOver(v, c.uncross(v), out)
+		return
 	case c.wait.split.IsSet() && now-c.wait.split.Or(now) >= maxSplit*c.cfg.Patience:
-		return c.startOver(v, c.random(v)/4, out)
+		c.startOver(v, c.random(v)/4, out)
+		return
 	}
 	op := node.OpYield
 	holder, taken := c.takenBy()
@@ -42,7 +44,7 @@ func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
 	}
 	c.state = Yielding
 	c.yield = yielding{op: op, nodes: grants, holder: holder, floor: max(c.token, c.above)}
-	return c.sendYield(v, grants, out)
+	c.sendYield(v, grants, out)
 }
 
 // sendYield asks nodes to free what the claim has there.
@@ -52,7 +54,7 @@ func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
 // has a token of its own, above those before it and below those after. If that
 // token is not above the fence, the node changes nothing and only reports the
 // fence, now or later, and the request is repeated with a higher token.
-func (c *Claim) sendYield(v View, nodes Set, out []Effect) []Effect {
+func (c *Claim) sendYield(v View, nodes Set, out *Ready) {
 	y := &c.yield
 	req := c.request(y.op)
 	req.Once = true
@@ -70,25 +72,26 @@ func (c *Claim) sendYield(v View, nodes Set, out []Effect) []Effect {
 		}
 		suspect := suspects.Has(i)
 		if suspect && !v.MayProbe(i) {
-			return c.startOver(v, c.random(v)/4, out)
+			c.startOver(v, c.random(v)/4, out)
+			return
 		}
-		out = append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req, Probe: suspect})
+		out.Send = append(out.Send, Message{Node: i, Seq: c.seq, Request: req, Probe: suspect})
 	}
-	return out
 }
 
 // onYieldReply handles the answer to a yield.
-func (c *Claim) onYieldReply(v View, e *Event, out []Effect) []Effect {
+func (c *Claim) onYieldReply(v View, e *Event, out *Ready) {
 	y, bit := &c.yield, Of(e.Node)
 	if e.Seq != y.seq || y.missing&bit == 0 {
-		return out
+		return
 	}
 	y.missing &^= bit
 	switch {
 	case e.Fault != NoFault || e.Reply.Status == node.Ahead:
 		// The node may execute it, and free the lock there, at any later time.
 		// This value cannot be used any more.
-		return c.startOver(v, c.random(v)/4, out)
+		c.startOver(v, c.random(v)/4, out)
+		return
 	case e.Reply.Status == node.Stale:
 		y.stale |= bit
 		y.floor = max(y.floor, e.Reply.Fence)
@@ -100,20 +103,20 @@ func (c *Claim) onYieldReply(v View, e *Event, out []Effect) []Effect {
 	}
 	switch {
 	case y.missing != 0:
-		return out
 	case y.stale == 0:
-		return c.yieldOver(v, out)
+		c.yieldOver(v, out)
 	case y.tries == maxProposals || y.floor > c.plausible(v):
-		return c.startOver(v, c.random(v)/4, out)
+		c.startOver(v, c.random(v)/4, out)
+	default:
+		c.sendYield(v, y.stale, out)
 	}
-	return c.sendYield(v, y.stale, out)
 }
 
 // yieldOver continues the wait after every node has answered.
-func (c *Claim) yieldOver(v View, out []Effect) []Effect {
+func (c *Claim) yieldOver(v View, out *Ready) {
 	c.state = Waiting
 	y := c.yield
-	out = append(out, Effect{Kind: YieldOver})
+	out.News = append(out.News, YieldOver)
 	for i := range c.cfg.Nodes {
 		if y.nodes.Has(i) && !y.ours.Has(i) {
 			c.nodes[i].holds = leftover
@@ -126,20 +129,21 @@ func (c *Claim) yieldOver(v View, out []Effect) []Effect {
 		if y.holder != readers { // the next reader may not have a quorum without them
 			c.wait.yielded |= y.nodes
 		}
-		return c.waitOn(v, out)
+		c.waitOn(v, out)
+		return
 	}
 	c.partial.granted |= y.ours
 	if y.ours != 0 {
-		out = c.maybeWin(v, out)
+		c.maybeWin(v, out)
 	}
 	// Where those before us are gone, we ask for the lock.
 	for i := range c.cfg.Nodes {
 		if y.next.Has(i) && c.state == Waiting {
-			out = c.requestFrom(v, i, out)
+			c.requestFrom(v, i, out)
 		}
 	}
 	if c.state != Waiting {
-		return out
+		return
 	}
 	if y.ours != 0 {
 		if !c.wait.split.IsSet() {
@@ -147,7 +151,7 @@ func (c *Claim) yieldOver(v View, out []Effect) []Effect {
 		}
 		c.within(v, c.cfg.Patience)
 	}
-	return c.waitOn(v, out)
+	c.waitOn(v, out)
 }
 
 // Yield describes the last yielding: the request, and its tally.

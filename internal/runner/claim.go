@@ -10,8 +10,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Claim runs a protocol.Claim: it passes events to it and executes their
-// effects. It decides nothing.
+// Claim runs a protocol.Claim: it passes events to it, and does what they make
+// ready. It decides nothing.
 type Claim struct {
 	c      *Cluster
 	key    string // the name of the lock, prefix included
@@ -36,16 +36,15 @@ type Claim struct {
 	index int32 // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
 }
 
-// Owner is what a claim belongs to. It is notified of the claim's effects.
+// Owner is what a claim belongs to. It hears what becomes of it.
 type Owner interface {
 	// Name returns the name of the lock, as the caller gave it.
 	Name() string
-	// Notify is called, with the claim's mutex held, for RoundOver, YieldOver,
-	// Waits, Won, Refused, Extended, NotExtended and Ended. The function that
-	// it returns, if any, is called without the mutex: on the caller's
+	// Notify is called, with the claim's mutex held, for all news but Freed. The
+	// function that it returns, if any, is called without the mutex: on the caller's
 	// goroutine before the caller returns, if there is a caller, and never on a
 	// timer's goroutine.
-	Notify(cl *Claim, what protocol.EffectKind) (later func())
+	Notify(cl *Claim, what protocol.News) (later func())
 }
 
 // Lock locks the mutex under which the owner is notified.
@@ -104,16 +103,18 @@ type step struct {
 	event protocol.Event
 	by    Owner // whose event it is, if it is one of the owner's
 	view  view
-	out   []protocol.Effect
+	ready protocol.Ready
 
 	// The request that an answer is for, nil for other events; and the answer.
-	request *protocol.Effect
+	request *protocol.Message
 	result  node.Result
 
 	reads *parker // the caller reads the answers itself, if it can; else nil
 }
 
-var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
+var steps = sync.Pool{New: func() any {
+	return &step{ready: protocol.Ready{News: make([]protocol.News, 0, 4), Send: make([]protocol.Message, 0, 8)}}
+}}
 
 // handle handles an event that has nothing but a kind.
 func (cl *Claim) handle(kind protocol.EventKind, where goroutine) {
@@ -132,8 +133,8 @@ func (cl *Claim) handleAndRead(kind protocol.EventKind, ctx context.Context, p *
 	cl.step(s, ours)
 }
 
-// step handles the event of a step, executes its effects, and returns the step
-// to the pool.
+// step handles the event of a step, executes what follows in the order that
+// protocol.Ready has, and returns the step to the pool.
 func (cl *Claim) step(s *step, where goroutine) {
 	cl.mu.Lock()
 	if s.by != nil && s.by != cl.owner {
@@ -141,43 +142,49 @@ func (cl *Claim) step(s *step, where goroutine) {
 		s.reuse()
 		return
 	}
-	a := cl.attempt
+	a, ready := cl.attempt, &s.ready
 	if s.request != nil {
 		cl.store(s.request, &s.result)
 	}
 	s.view = view{cl.c, cl.c.clock.Uptime(), cl.inOrder()}
-	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
-	out := s.out
-	next, tell := cl.note(out)
-	resume := protocol.Resume
-	if next != nil && a.cancelled {
-		resume = protocol.Cancel
+	cl.core.Handle(&s.view, &s.event, ready)
+	tell := cl.before(ready)
+	next, resume := (*Claim)(nil), protocol.Resume
+	if ready.Replaced {
+		next = a.newClaim(cl.core.Successor(cl.c.newValue()))
+		next.answers, cl.answers = cl.answers, nil
+		if a.cancelled {
+			resume = protocol.Cancel
+		}
 	}
-	relay := cl.relay
-	wants, elsewhere := relay != nil && cl.core.WantsReserve(&s.view), cl.core.Elsewhere()
-	sends := sendsAny(out)
-	if sends {
+	cl.arm(a)
+	inLine := cl.relay != nil && ready.Line != protocol.LineNews{}
+	if len(ready.Send) > 0 {
 		cl.sending.Add(1)
 	}
 	cl.mu.Unlock()
+
 	cl.tell(tell, where)
-	if sends {
+	if len(ready.Send) > 0 {
 		if s.reads != nil {
 			s.reads.borrow(cl.c)
 		}
-		cl.send(a, out, where)
+		cl.send(a, ready.Send, where)
 		cl.sending.Add(-1)
 	}
-	for i := range out {
-		cl.do(a, &out[i], where)
+	cl.undo(ready.Undo)
+	if ready.Adopt {
+		cl.adopt(where)
 	}
-	if relay != nil {
-		cl.serveLine(out, wants, elsewhere)
+	if ready.AwaitMark {
+		cl.awaitMark(a)
+	}
+	if inLine {
+		cl.follow(ready.Line, false)
 	}
 	if next != nil {
 		next.handle(resume, where)
 	}
-	clear(out)
 	s.reuse()
 }
 
@@ -185,16 +192,6 @@ func (cl *Claim) step(s *step, where goroutine) {
 func (s *step) reuse() {
 	s.event, s.by, s.request, s.result, s.reads = protocol.Event{}, nil, nil, node.Result{}, nil
 	steps.Put(s)
-}
-
-// sendsAny reports whether there is a request among the effects.
-func sendsAny(out []protocol.Effect) bool {
-	for i := range out {
-		if out[i].Kind == protocol.Send {
-			return true
-		}
-	}
-	return false
 }
 
 // inOrder returns the nodes that execute what is sent now after what the claim
@@ -207,17 +204,31 @@ func (cl *Claim) inOrder() protocol.Set {
 	return cl.c.starts
 }
 
-// note executes the effects that need the mutex. It returns the successor of a
-// claim that is replaced, and the functions to call without the mutex.
-func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
+// before does what comes before anybody else sees the claim. It returns what is
+// called next, without the mutex.
+func (cl *Claim) before(ready *protocol.Ready) (tell []func()) {
 	c, a := cl.c, cl.attempt
-	for i := range out {
-		if out[i].Request.Op != 0 {
-			cl.complete(&out[i].Request)
+	if ready.Listen {
+		if early := c.inbox.expect(cl); early != 0 {
+			tell = append(tell, func() { cl.early(early) })
 		}
-		switch kind := out[i].Kind; kind {
+	}
+	if ready.Unlisten {
+		c.inbox.forget(cl)
+	}
+	for _, all := range [...][]protocol.Message{ready.Send, ready.Undo} {
+		for i := range all {
+			cl.complete(&all[i].Request)
+		}
+	}
+	for _, l := range ready.Left {
+		cl.complete(&l.Request)
+		c.abandoned.note(c, l.Request, l.Released)
+	}
+	for _, what := range ready.News {
+		switch what {
 		case protocol.RoundOver, protocol.YieldOver, protocol.Waits:
-			later := cl.owner.Notify(cl, kind)
+			later := cl.owner.Notify(cl, what)
 			switch {
 			case later == nil:
 			case a != nil: // a caller that waits reports on its own goroutine
@@ -226,46 +237,29 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			default:
 				tell = append(tell, later)
 			}
-			if kind == protocol.Waits && a.queue != nil {
+			if what == protocol.Waits && a.queue != nil {
 				_, t := cl.core.Round()
 				c.queues.note(c, a.queue, t.Shortage())
 			}
-		case protocol.Listen:
-			if early := c.inbox.expect(cl); early != 0 {
-				tell = append(tell, func() { cl.early(early) })
-			}
-		case protocol.Unlisten:
-			c.inbox.forget(cl)
 		case protocol.Won:
 			cl.holdLine()
-			cl.owner.Notify(cl, kind)
+			cl.owner.Notify(cl, what)
 			a.finish()
 			cl.attempt, cl.answers = nil, nil
 			c.guard.warn()
 		case protocol.Refused:
-			cl.owner.Notify(cl, kind)
+			cl.owner.Notify(cl, what)
 			a.finish()
-		case protocol.Replace:
-			next = a.newClaim(cl.core.Successor(c.newValue()))
-			next.answers, cl.answers = cl.answers, nil
 		case protocol.Extended, protocol.NotExtended, protocol.Ended:
-			if kind == protocol.Ended {
+			if what == protocol.Ended {
 				c.keeper.remove(cl)
 			}
 			if cl.relay != nil {
 				cl.relay.signal()
 			}
-			if later := cl.owner.Notify(cl, kind); later != nil {
+			if later := cl.owner.Notify(cl, what); later != nil {
 				tell = append(tell, later)
 			}
-		case protocol.Leftover, protocol.LeftPlace:
-			// Before the caller returns, and asks again.
-			c.abandoned.note(c, out[i].Request, kind == protocol.LeftPlace)
-		case protocol.Repaired:
-			m, name := c.members[out[i].Node].name, cl.owner.Name()
-			tell = append(tell, func() {
-				c.log.Info("redlatch: lock is back on a node that lacked it", "node", m, "name", name)
-			})
 		case protocol.Freed:
 			if freed := cl.freed.signal; len(tell) == 0 {
 				freed <- struct{}{}
@@ -274,13 +268,32 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			}
 		}
 	}
+	if ready.Repaired != 0 {
+		tell = append(tell, cl.repaired(ready.Repaired))
+	}
+	return tell
+}
+
+// repaired returns what logs that nodes have the lock again.
+func (cl *Claim) repaired(nodes protocol.Set) func() {
+	name := cl.owner.Name()
+	return func() {
+		for i, m := range cl.c.members {
+			if nodes.Has(i) {
+				cl.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", name)
+			}
+		}
+	}
+}
+
+// arm sets the timer of the claim, which is a's until it is won.
+func (cl *Claim) arm(a *Attempt) {
 	switch {
 	case cl.core.State().IsHeld():
-		c.keeper.set(cl, cl.core.Timer().Or(cl.core.Deadline()))
+		cl.c.keeper.set(cl, cl.core.Timer().Or(cl.core.Deadline()))
 	case a != nil && a.claim == cl:
 		a.moved(cl.core.Timer())
 	}
-	return next, tell
 }
 
 // tell calls observers and loggers, which may be slow.

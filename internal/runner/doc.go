@@ -8,8 +8,8 @@
 //   - A Cluster is the nodes as one client knows them: their health, their clocks,
 //     their identities, the cluster parameters of their markers, and the work in
 //     the background that Close waits for.
-//   - A Claim runs one protocol.Claim: it passes events to it and executes their
-//     effects.
+//   - A Claim runs one protocol.Claim: it passes events to it, and does what they
+//     make ready.
 //   - An Attempt is one caller that wants a lock: it waits in the local queue, and
 //     then runs the claim's timer until the caller has the lock.
 //

@@ -13,10 +13,10 @@ import (
 // flight is one request of a claim to a node, until its answer is handled. It is
 // sent by a node that needs no goroutine for it, or on a goroutine of its own.
 type flight struct {
-	cl     *Claim
-	m      *Member
-	effect protocol.Effect
-	limit  time.Duration
+	cl      *Claim
+	m       *Member
+	message protocol.Message
+	limit   time.Duration
 
 	sent time.Time // when the node was asked, if it needs no goroutine
 	// again says that it may be sent after a later request of the claim.
@@ -38,22 +38,16 @@ func init() {
 	}
 }
 
-// send sends all requests among the effects concurrently.
-func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
-	var limit time.Duration
-	for i := range out {
-		if out[i].Kind != protocol.Send {
-			continue
-		}
-		if limit == 0 { // the first
-			limit = cl.c.limit(cl.core.TTL())
-			if a != nil {
-				marked, _ := cl.c.marking.count()
-				a.marked.Store(int64(marked))
-			}
-		}
+// send sends requests concurrently.
+func (cl *Claim) send(a *Attempt, all []protocol.Message, where goroutine) {
+	limit := cl.c.limit(cl.core.TTL())
+	if a != nil {
+		marked, _ := cl.c.marking.count()
+		a.marked.Store(int64(marked))
+	}
+	for i := range all {
 		f := flights.Get().(*flight)
-		f.cl, f.m, f.effect, f.limit = cl, cl.c.members[out[i].Node], out[i], limit
+		f.cl, f.m, f.message, f.limit = cl, cl.c.members[all[i].Node], all[i], limit
 		switch {
 		case !f.begin():
 			f.land(node.Result{Node: f.m.name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}, where)
@@ -68,7 +62,7 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
 
 // begin records that the request is sent. It returns false after Close.
 func (f *flight) begin() bool {
-	c, e := f.cl.c, &f.effect
+	c, e := f.cl.c, &f.message
 	if !c.background.start() {
 		e.Probe = false
 		return false
@@ -86,13 +80,13 @@ func (f *flight) begin() bool {
 func (f *flight) start() {
 	f.m.begin()
 	f.sent = f.cl.c.clock.Now()
-	f.effect.Request.Epoch = f.m.epoch.Load()
-	f.m.starter.Start(f.effect.Request, f.limit, f.answered)
+	f.message.Request.Epoch = f.m.epoch.Load()
+	f.m.starter.Start(f.message.Request, f.limit, f.answered)
 }
 
 // started handles the answer to start.
 func (f *flight) started(reply node.Reply, err error) {
-	c, m, req := f.cl.c, f.m, &f.effect.Request
+	c, m, req := f.cl.c, f.m, &f.message.Request
 	now := c.clock.Now()
 	if err == nil {
 		m.showed(f.sent, now, reply.Now)
@@ -153,13 +147,13 @@ func (f *flight) call() {
 	f.cl.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
-	f.landed(f.m.call(ctx, f.effect.Request, f.release), ours)
+	f.landed(f.m.call(ctx, f.message.Request, f.release), ours)
 }
 
 // landed handles the answer to a request that was sent.
 func (f *flight) landed(r node.Result, where goroutine) {
 	c := f.cl.c
-	if f.effect.Probe {
+	if f.message.Probe {
 		f.m.probeEnd()
 	}
 	f.land(r, where)
@@ -170,7 +164,7 @@ func (f *flight) landed(r node.Result, where goroutine) {
 func (f *flight) land(r node.Result, where goroutine) {
 	s := steps.Get().(*step)
 	s.result, s.event.Again = r, f.again || r.Reply.Again
-	f.cl.answered(s, &f.effect, where)
+	f.cl.answered(s, &f.message, where)
 	*f = flight{answered: f.answered}
 	flights.Put(f)
 }

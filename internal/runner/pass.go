@@ -38,33 +38,15 @@ func (cl *Claim) holdLine() {
 	}
 }
 
-// serveLine does for the local queue what follows from effects that were
-// executed: the release, if there was one, has been sent. wants says that the
-// claim wants to know who waits, and elsewhere that others wait elsewhere.
-func (cl *Claim) serveLine(out []protocol.Effect, wants, elsewhere bool) {
-	for i := range out {
-		switch out[i].Kind {
-		case protocol.Won:
-			wants = true
-		case protocol.Extended:
-			cl.inLine(func(l *protocol.Line, out []protocol.LineEffect) []protocol.LineEffect {
-				l.Extended(&cl.core, elsewhere)
-				return out
-			})
-		case protocol.NotExtended:
-			cl.inLine(func(l *protocol.Line, out []protocol.LineEffect) []protocol.LineEffect {
-				return l.NotExtended(&cl.core, out)
-			})
-		case protocol.Ended:
-			if !cl.pauses() {
-				cl.leaveLine()
-			}
-		case protocol.Freed:
-			cl.leaveLine()
-		}
-	}
-	if wants {
-		cl.askReserve(false)
+// follow has the local queue follow what has happened to the lease. If tokens are to be
+// asked for, the lease hears how many callers wait for it; now asks for them even if
+// some are left.
+func (cl *Claim) follow(news protocol.LineNews, now bool) {
+	waiters := cl.inLine(func(l *protocol.Line, out []protocol.LineEffect) []protocol.LineEffect {
+		return l.Follow(&cl.core, news, out)
+	})
+	if waiters > 0 {
+		cl.tellWaiters(waiters, now)
 	}
 }
 
@@ -75,26 +57,6 @@ func (cl *Claim) inLine(happens func(*protocol.Line, []protocol.LineEffect) []pr
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	return qs.do(cl.c, q, happens(&q.line, q.out[:0]))
-}
-
-// leaveLine lets the next caller ask after the end of the lease.
-func (cl *Claim) leaveLine() {
-	cl.inLine(func(l *protocol.Line, out []protocol.LineEffect) []protocol.LineEffect { return l.Ended(&cl.core, out) })
-}
-
-// askReserve tells the lease how many callers wait for it, so that it asks the
-// nodes for their tokens; now, even if some are left.
-func (cl *Claim) askReserve(now bool) {
-	if waiters := cl.inLine(func(l *protocol.Line, out []protocol.LineEffect) []protocol.LineEffect { return l.Wants(&cl.core, out) }); waiters > 0 {
-		cl.tellWaiters(waiters, now)
-	}
-}
-
-// pauses reports that the next caller waits for the end of the release.
-func (cl *Claim) pauses() bool {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.core.Pauses(&view{cl.c, cl.c.clock.Uptime(), 0})
 }
 
 // tellWaiters tells the lease how many callers wait for it in its local queue.
@@ -126,7 +88,7 @@ func (cl *Claim) PassOn(by Owner) bool {
 	}
 	a := e.Waiter.Caller.(*Attempt)
 	s.event.Kind, s.event.Waiter, s.event.Waiters = protocol.Pass, *e.Waiter, e.Waiters
-	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
+	cl.core.Handle(&s.view, &s.event, &s.ready)
 	later := cl.owner.Notify(cl, protocol.Ended)
 	cl.core.Inherit(&s.view)
 	cl.caller, a.done = a.caller, true
@@ -136,7 +98,7 @@ func (cl *Claim) PassOn(by Owner) bool {
 	s.reuse()
 	a.enters(nil)
 	if wants || ages {
-		cl.askReserve(ages)
+		cl.follow(protocol.LineNews{Wants: true}, ages)
 	}
 	if later != nil {
 		later() // an observer may be slow

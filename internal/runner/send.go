@@ -22,25 +22,21 @@ func (cl *Claim) complete(req *node.Request) {
 	req.Retention = max(cl.c.cfg.FenceRetention, 4*req.Window, req.TTL+req.Window)
 }
 
-// do executes an effect that needs no mutex.
-func (cl *Claim) do(a *Attempt, e *protocol.Effect, where goroutine) {
-	c := cl.c
-	switch e.Kind {
-	case protocol.Undo:
-		c.undo(e.Node, e.Request)
-	case protocol.CleanUp:
-		m := c.members[e.Node]
-		m.janitor.add(m, e.Request)
-	case protocol.Adopt:
-		cl.adopt(where)
-	case protocol.AwaitMark:
-		cl.awaitMark(a)
+// undo sends releases in the background, and repeats them.
+func (cl *Claim) undo(all []protocol.Message) {
+	for i := range all {
+		m := cl.c.members[all[i].Node]
+		if all[i].Slow {
+			m.janitor.add(m, all[i].Request)
+		} else {
+			cl.c.undo(all[i].Node, all[i].Request)
+		}
 	}
 }
 
 // answered handles the answer to a request. The answer, and whether it was sent
 // again, are in s.
-func (cl *Claim) answered(s *step, e *protocol.Effect, where goroutine) {
+func (cl *Claim) answered(s *step, e *protocol.Message, where goroutine) {
 	v, r := &s.event, &s.result
 	v.Kind, v.Node, v.Seq, v.Op, v.Once, v.Token = protocol.Answer, e.Node, e.Seq, e.Request.Op, e.Request.Once, e.Request.Token
 	v.Fault, v.Reply, v.Misfit = faultOf(r.Err), r.Reply, cl.misfit(e, r)
@@ -50,7 +46,7 @@ func (cl *Claim) answered(s *step, e *protocol.Effect, where goroutine) {
 
 // store keeps a node's answer, for the errors that a caller gets. The mutex is
 // held.
-func (cl *Claim) store(e *protocol.Effect, r *node.Result) {
+func (cl *Claim) store(e *protocol.Message, r *node.Result) {
 	// Late answers to a lease are not reported, so they are not stored. Neither
 	// are grants, as long as no other answer is.
 	op := e.Request.Op
@@ -68,7 +64,7 @@ func (cl *Claim) store(e *protocol.Effect, r *node.Result) {
 }
 
 // misfit returns how the marker of a node that refused differs from ours.
-func (cl *Claim) misfit(e *protocol.Effect, r *node.Result) protocol.Misfit {
+func (cl *Claim) misfit(e *protocol.Message, r *node.Result) protocol.Misfit {
 	if r.Err != nil || r.Reply.Status != node.Misconfigured || e.Request.Guard == nil {
 		return protocol.Fits
 	}

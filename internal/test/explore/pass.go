@@ -24,7 +24,7 @@ func (m *machine) passes(s *State, do doer) {
 	if s.unheard {
 		do(Step{Kind: Hear}, func(s *State) {
 			s.unheard = false
-			m.inLine(s, s.line.NotExtended(&s.claims[0].Claim, nil))
+			m.inLine(s, s.line.Follow(&s.claims[0].Claim, protocol.LineNews{NotExtended: true}, nil))
 		})
 	}
 	if first != nil && first.State().IsHeld() {
@@ -95,36 +95,27 @@ func (m *machine) mayBegin(s *State, k int) bool {
 	return !m.in.Passes || m.client(k) != 0 || (s.let|s.beside)>>k&1 != 0
 }
 
-// serveLine has the line follow from an effect of a claim of the first client.
-func (m *machine) serveLine(s *State, k int, what protocol.EffectKind) {
+// followInLine has the line follow what happened to a claim of the first client. One that
+// gave up leaves it, and so does one whose lease nobody waits for.
+func (m *machine) followInLine(s *State, k int, ready *protocol.Ready) {
 	if !m.in.Passes || m.client(k) != 0 {
 		return
 	}
-	c := &s.claims[k].Claim
-	switch what {
-	case protocol.Won:
+	c, news := &s.claims[k].Claim, ready.Line
+	switch {
+	case ready.Replaced, slices.Contains(ready.News, protocol.Refused):
+		m.leaves(s, k)
+	case slices.Contains(ready.News, protocol.Won):
 		if !s.line.Won(s.now, c) {
 			m.leaves(s, k)
 			return
 		}
 		s.let &^= 1 << k
-		m.inLine(s, s.line.Wants(c, nil))
-	case protocol.Refused, protocol.Replace:
-		m.leaves(s, k)
-	case protocol.Extended:
-		s.line.Extended(c, c.Elsewhere())
-		if c.WantsReserve(view{m, s, 0}) {
-			m.inLine(s, s.line.Wants(c, nil))
-		}
-	case protocol.NotExtended:
-		s.unheard = true // a release may come first
-	case protocol.Ended:
-		if !c.Pauses(view{m, s, 0}) {
-			m.inLine(s, s.line.Ended(c, nil))
-		}
-	case protocol.Freed:
-		m.inLine(s, s.line.Ended(c, nil))
 	}
+	if news.NotExtended {
+		s.unheard, news.NotExtended = true, false // a release may come first
+	}
+	m.inLine(s, s.line.Follow(c, news, nil))
 }
 
 // forsaken reports whether a claim waits in the line, and nobody asks, or has the

@@ -154,83 +154,93 @@ func (m *machine) handle(s *State, k int, e protocol.Event) {
 		cl.downgrades++
 		m.seen["downgrade"]++
 	}
-	var buf [16]protocol.Effect
-	out := cl.Handle(view{m, s, m.client(k)}, &e, buf[:0])
-	m.effects(s, k, out)
+	var ready protocol.Ready
+	cl.Handle(view{m, s, m.client(k)}, &e, &ready)
+	m.follow(s, k, &ready)
 }
 
-func (m *machine) effects(s *State, k int, out []protocol.Effect) {
+// follow does what is ready, in its order.
+func (m *machine) follow(s *State, k int, ready *protocol.Ready) {
+	cl := s.claims[k]
+	over := cl.over
+	for _, what := range ready.News {
+		m.news(s, k, what)
+	}
+	m.seen["repair"] += ready.Repaired.Count()
 	refused := uint32(0) // the round beyond the bound meets connections that are refused
-	for i := range out {
-		e, cl := &out[i], s.claims[k]
-		switch e.Kind {
-		case protocol.Send:
-			if cl.over && e.Request.Op != node.OpRelease {
-				s.bad = Revived
-			}
-			if e.Request.Op == node.OpExtend {
-				cl.broken = cl.Token() < s.broken && m.isBroken(s)
-			}
-			if r, _ := cl.Round(); e.Request.Op == node.OpAcquire && (e.Seq == r.Seq || e.Request.Token != cl.asked) {
-				if i == 0 || out[i-1].Kind != protocol.Send {
-					cl.rounds++
-					cl.floor, cl.asked = s.top, e.Request.Token
-					if e.Request.Mode == node.Shared {
-						cl.floor = s.written // readers have no order among themselves
-					}
-					if e.Request.Slot != 0 {
-						m.seen["second slot that was asked for"]++
-					}
-				}
-				if cl.rounds > m.in.Again+1 && !m.in.Waits {
-					refused = e.Seq
-					continue
-				}
-			}
-			// What a release answers decides nothing but what is reported: one
-			// without an answer is repeated, and stays here until it is executed.
-			m.send(s, k, e, e.Request.Op != node.OpRelease || e.Request.Once)
-		case protocol.Undo, protocol.CleanUp:
-			m.seen["undo"]++
-			m.send(s, k, e, false)
-		case protocol.Won:
-			m.seen["lease"]++
-			if cl.Token() <= cl.floor {
-				s.bad = TokenOrder
-			}
-			s.top = max(s.top, cl.Token())
-			if cl.Share().Mode != node.Shared {
-				s.written = max(s.written, cl.Token())
-			}
-		case protocol.Extended:
-			m.seen["extension"]++
-			if cl.broken {
-				s.bad = Unbroken
-			}
-		case protocol.Repaired:
-			m.seen["repair"]++
-		case protocol.YieldOver:
-			m.seen["yield"]++
-		case protocol.Refused, protocol.Ended:
-			cl.over = true
-			if e.Kind == protocol.Ended && cl.Cause() == protocol.Expired {
-				m.seen["lease that expired"]++
-			}
-		case protocol.Replace:
-			if !m.in.Passes || m.client(k) != 0 {
-				m.replace(s, k)
-			}
-			s.claims[k].over = true
-		case protocol.Adopt:
-			m.handle(s, k, protocol.Event{Kind: protocol.Configured})
-		case protocol.AwaitMark:
-			m.handle(s, k, protocol.Event{Kind: protocol.Marked})
+	for i := range ready.Send {
+		e := &ready.Send[i]
+		if over && e.Request.Op != node.OpRelease {
+			s.bad = Revived
 		}
-		m.serveLine(s, k, e.Kind)
+		if e.Request.Op == node.OpExtend {
+			cl.broken = cl.Token() < s.broken && m.isBroken(s)
+		}
+		if r, _ := cl.Round(); e.Request.Op == node.OpAcquire && (e.Seq == r.Seq || e.Request.Token != cl.asked) {
+			if i == 0 {
+				cl.rounds++
+				cl.floor, cl.asked = s.top, e.Request.Token
+				if e.Request.Mode == node.Shared {
+					cl.floor = s.written // readers have no order among themselves
+				}
+				if e.Request.Slot != 0 {
+					m.seen["second slot that was asked for"]++
+				}
+			}
+			if cl.rounds > m.in.Again+1 && !m.in.Waits {
+				refused = e.Seq
+				continue
+			}
+		}
+		// What a release answers decides nothing but what is reported: one
+		// without an answer is repeated, and stays here until it is executed.
+		m.send(s, k, e, e.Request.Op != node.OpRelease || e.Request.Once)
+	}
+	for i := range ready.Undo {
+		m.seen["undo"]++
+		m.send(s, k, &ready.Undo[i], false)
+	}
+	if ready.Adopt {
+		m.handle(s, k, protocol.Event{Kind: protocol.Configured})
+	}
+	if ready.AwaitMark {
+		m.handle(s, k, protocol.Event{Kind: protocol.Marked})
+	}
+	m.followInLine(s, k, ready)
+	if ready.Replaced {
+		m.replace(s, k)
 	}
 	if refused != 0 {
 		for i := range m.cfg[m.client(k)].Nodes {
 			m.handle(s, k, protocol.Event{Kind: protocol.Answer, Node: i, Seq: refused, Op: node.OpAcquire, Fault: protocol.Unsent})
+		}
+	}
+}
+
+// news judges what an owner hears.
+func (m *machine) news(s *State, k int, what protocol.News) {
+	cl := s.claims[k]
+	switch what {
+	case protocol.Won:
+		m.seen["lease"]++
+		if cl.Token() <= cl.floor {
+			s.bad = TokenOrder
+		}
+		s.top = max(s.top, cl.Token())
+		if cl.Share().Mode != node.Shared {
+			s.written = max(s.written, cl.Token())
+		}
+	case protocol.Extended:
+		m.seen["extension"]++
+		if cl.broken {
+			s.bad = Unbroken
+		}
+	case protocol.YieldOver:
+		m.seen["yield"]++
+	case protocol.Refused, protocol.Ended:
+		cl.over = true
+		if what == protocol.Ended && cl.Cause() == protocol.Expired {
+			m.seen["lease that expired"]++
 		}
 	}
 }
@@ -240,7 +250,7 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect) {
 func (m *machine) replace(s *State, k int) {
 	cl := s.claims[k]
 	cl.over = true
-	if k%MaxTries+1 == m.in.Tries[m.client(k)] {
+	if k%MaxTries+1 == m.in.Tries[m.client(k)] || m.in.Passes && m.client(k) == 0 {
 		return
 	}
 	s.claims[k+1] = &claim{Claim: cl.Successor(m.values[k+1])}
@@ -248,7 +258,7 @@ func (m *machine) replace(s *State, k int) {
 }
 
 // send puts a request in flight.
-func (m *machine) send(s *State, k int, e *protocol.Effect, awaited bool) {
+func (m *machine) send(s *State, k int, e *protocol.Message, awaited bool) {
 	c := m.client(k)
 	msg := &message{claim: k, node: e.Node, server: m.lists[c][e.Node], req: e.Request, sent: s.now, awaited: awaited}
 	if awaited {

@@ -8,7 +8,7 @@ var shareMutants = []mutant{
 	{"a downgrade leaves a writer on a node", "internal/nodestate/ops.go",
 		"	[+if OFF { req.Share = h.Share }\n	+]h.Until, h.Share = s.now.Add(req.TTL), req.Share\n", simulation},
 	{"a downgrade is not sent to the nodes", "internal/protocol/step.go",
-		"		c.becomeReader()\n		[+if OFF { return append(out, Effect{Kind: Extended}) }\n		+]return c.extend(v, out)", simulation},
+		"		c.becomeReader()\n		[+if OFF { out.News = append(out.News, Extended); return }\n		+]c.extend(v, out)", simulation},
 	{"a late request makes a reader a writer again", "node/holders.go",
 		"		if h[i].Value == value && ([+OFF || +]share.Mode != Exclusive || h[i].Mode == Exclusive) {", simulation},
 	{"a node that gave another slot counts as extended", "internal/nodestate/ops.go",

@@ -8,7 +8,7 @@ import (
 )
 
 // claim runs a protocol.Claim, as runner.Claim does: it passes events to it, and
-// executes their effects.
+// does what they make ready.
 type claim struct {
 	protocol.Claim
 	c      *Client
@@ -22,10 +22,9 @@ type claim struct {
 func (cl *claim) valid() bool { return cl.State().IsHeld() && cl.c.uptime() < cl.Deadline() }
 
 func (cl *claim) handle(e protocol.Event) {
-	out := cl.Handle(view{cl.c}, &e, nil)
-	for i := range out {
-		cl.do(&out[i])
-	}
+	var ready protocol.Ready
+	cl.Handle(view{cl.c}, &e, &ready)
+	cl.follow(&ready)
 	cl.arm()
 }
 
@@ -47,18 +46,38 @@ func (cl *claim) fire() {
 	}
 }
 
-// do executes an effect.
-func (cl *claim) do(e *protocol.Effect) {
+// follow does what is ready, in its order.
+func (cl *claim) follow(ready *protocol.Ready) {
 	c, w := cl.c, cl.c.w
-	switch e.Kind {
-	case protocol.Send:
-		cl.send(e)
-	case protocol.Undo, protocol.CleanUp:
+	for _, what := range ready.News {
+		cl.hear(what)
+	}
+	for i := range c.members {
+		if ready.Repaired.Has(i) {
+			w.say("", "Server %d has the lock of %s again", i+1, c.Name)
+		}
+	}
+	for i := range ready.Send {
+		cl.send(&ready.Send[i])
+	}
+	for _, e := range ready.Undo {
 		c.undo(e.Node, e.Request, c.uptime()+TTL+limit+Window+Window/2)
-	case protocol.Adopt:
+	}
+	if ready.Adopt {
 		cl.handle(protocol.Event{Kind: protocol.Configured}) // all have the same parameters
-	case protocol.AwaitMark:
+	}
+	if ready.AwaitMark {
 		c.awaitMark(cl)
+	}
+	if ready.Replaced {
+		c.begin(&claim{Claim: cl.Successor(c.value()), waited: cl.waited}, protocol.Resume)
+	}
+}
+
+// hear says what the owner hears.
+func (cl *claim) hear(what protocol.News) {
+	c, w := cl.c, cl.c.w
+	switch what {
 	case protocol.Waits:
 		if _, t := cl.Round(); !cl.waited {
 			cl.waited = true
@@ -75,8 +94,6 @@ func (cl *claim) do(e *protocol.Effect) {
 	case protocol.Refused:
 		w.say("", "%s stops waiting", c.Name)
 		c.askLater()
-	case protocol.Replace:
-		c.begin(&claim{Claim: cl.Successor(c.value()), waited: cl.waited}, protocol.Resume)
 	case protocol.Extended:
 		cl.failed = false
 	case protocol.NotExtended:
@@ -95,8 +112,6 @@ func (cl *claim) do(e *protocol.Effect) {
 			w.say("bad", "The lease of %s is over, by its own clock", c.Name)
 		}
 		c.askLater()
-	case protocol.Repaired:
-		w.say("", "Server %d has the lock of %s again", e.Node+1, c.Name)
 	}
 }
 
@@ -108,7 +123,7 @@ func (c *Client) askLater() {
 }
 
 // send sends a request. Its outcome is an event of the claim.
-func (cl *claim) send(e *protocol.Effect) {
+func (cl *claim) send(e *protocol.Message) {
 	c, req, m := cl.c, e.Request, &cl.c.members[e.Node]
 	answer := protocol.Event{Kind: protocol.Answer, Node: e.Node, Seq: e.Seq, Op: req.Op, Once: req.Once, Token: req.Token}
 	if req.Op == node.OpAcquire {
