@@ -98,7 +98,7 @@ func TestOnceDoesNotRunAgainAfterOneServerLostItsData(t *testing.T) {
 					t.Errorf("done is %v, %v", done, err)
 				}
 				stores[0].SetDown(false)
-				stores[0].OnRequest(func(node.Request) { time.Sleep(40 * time.Millisecond) })
+				stores[0].OnRequest(func(any) { time.Sleep(40 * time.Millisecond) })
 				c.must(t, "2", false)
 				c.must(t, "3", true)
 				if c.warnings() > 0 {

@@ -79,11 +79,11 @@ func (a *Admin) carryOut(ctx context.Context, c *protocol.Change, members []*run
 		mine = *a.c.Parameters()
 		mine.Generation = c.Mine.Generation
 		a.c.SetParameters(mine)
-		return a.c.MarkAll(ctx, node.Request{Mark: node.MarkBar, TTL: c.Least}, asked, before), nil
+		return a.c.MarkAll(ctx, node.MarkRequest{Mark: node.MarkBar, Least: c.Least}, asked, before), nil
 	case protocol.Replacing:
 		return a.c.ReplaceMarkers(ctx, c.Least, asked, before, own), nil
 	}
-	return a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, asked, nil), nil
+	return a.c.MarkAll(ctx, node.MarkRequest{Mark: node.MarkRead}, asked, nil), nil
 }
 
 // refused returns why a change is refused; nil if it is not. old and own are the states

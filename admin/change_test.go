@@ -78,8 +78,8 @@ func (w *world) down(down bool, list string) {
 func (w *world) halfWay(list, former string, at node.Mark, silent string) {
 	w.t.Helper()
 	for _, n := range w.nodes(silent) {
-		n.(*locktest.Guarded).OnRequest(func(req node.Request) {
-			if req.Op == node.OpMark && req.Mark == at {
+		n.(*locktest.Guarded).OnRequest(func(req any) {
+			if isMark(req, at) {
 				w.down(true, silent)
 			}
 		})
@@ -91,6 +91,12 @@ func (w *world) halfWay(list, former string, at node.Mark, silent string) {
 		n.(*locktest.Guarded).OnRequest(nil)
 	}
 	w.down(false, silent)
+}
+
+// isMark reports whether a request is such a MarkRequest.
+func isMark(req any, what node.Mark) bool {
+	r, ok := req.(node.MarkRequest)
+	return ok && r.Mark == what
 }
 
 // try asks for the lock once.
@@ -150,14 +156,14 @@ func TestChangeThatLeavesTheFormerMembershipInServiceIsRefused(t *testing.T) {
 		"part of it":                 {inService: "1 2 3 4 5", list: "1 2 6", former: "1 2"},
 		"part of one with a name":    {inService: "prod: 1 2 3 4 5", list: "next: 1 2 6", former: "1 2"},
 		"a server that an interrupted change barred": {inService: "1 2 3", list: "1 4 5", former: "1 4 5", meanwhile: func(w *world) {
-			w.all[0].Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkBar, Guard: &node.Guard{Membership: "0123456789abcdef", Nodes: "1 6 7", Generation: 2}})
+			w.all[0].Mark(t.Context(), node.MarkRequest{Mark: node.MarkBar, Guard: &node.Guard{Membership: "0123456789abcdef", Nodes: "1 6 7", Generation: 2}})
 		}},
 		"one left out and two silent":           {inService: "1 2 3 4 5", list: "1 2 6", former: "1 2 3 4 6", meanwhile: silent("3 4")},
 		"a removed server in place of a member": {inService: "1 2 4 > 1 2 3", list: "1 5 6", former: "1 4 5"},
 		"servers without a marker beside members that fall silent": {inService: "1 2 3", list: "1 4 5", former: "1 2 3 6 7", barred: true, meanwhile: func(w *world) {
 			for _, g := range w.all[1:3] {
-				g.OnRequest(func(req node.Request) {
-					if req.Mark == node.MarkBar {
+				g.OnRequest(func(req any) {
+					if isMark(req, node.MarkBar) {
 						silent(g.Name)(w)
 					}
 				})
@@ -171,8 +177,8 @@ func TestChangeThatLeavesTheFormerMembershipInServiceIsRefused(t *testing.T) {
 		}},
 		"another membership, whose only server falls silent": {inService: "4", list: "1 2 5", former: "1 2 3 4", barred: true, meanwhile: func(w *world) {
 			w.inService("1 2 3")
-			w.all[3].OnRequest(func(req node.Request) {
-				if req.Mark == node.MarkBar {
+			w.all[3].OnRequest(func(req any) {
+				if isMark(req, node.MarkBar) {
 					silent("4")(w)
 				}
 			})

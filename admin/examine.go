@@ -138,7 +138,7 @@ func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, e
 		return err
 	}
 	if _, ok := m.Node().(node.Guarded); ok && a.c.Compares() {
-		read := node.Request{Mark: node.MarkRead}
+		read := node.MarkRequest{Mark: node.MarkRead}
 		if !exam.Guarded {
 			read.Name = exam.Name // one marker of a cluster's is enough
 		}

@@ -90,7 +90,7 @@ func TestMembershipChangeThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 		w := newWorld(t)
 		w.inService("abc: 1 2 3")
 		for _, g := range w.all[1:3] {
-			g.OnRequest(func(req node.Request) { g.SetDown(req.Mark == node.MarkBar) })
+			g.OnRequest(func(req any) { g.SetDown(isMark(req, node.MarkBar)) })
 		}
 		states, err := admin.New(w.client("abd: 1 2 4")).Init(t.Context(), &admin.InitOptions{Former: w.nodes("1 2 3")})
 		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
@@ -144,8 +144,9 @@ func TestQuarantineOfAMembershipChangeBeginsWhenTheOldOneIsBarred(t *testing.T) 
 		w.inService("1 2 3")
 		old := w.client("1 2 3")
 		for _, g := range w.all {
-			g.OnRequest(func(req node.Request) {
-				if req.Op != node.OpMark || req.Mark == node.MarkRead {
+			g.OnRequest(func(asked any) {
+				req, ok := asked.(node.MarkRequest)
+				if !ok || req.Mark == node.MarkRead {
 					return
 				}
 				if left := time.Until(req.Until); left <= 0 || left > 30*time.Second {

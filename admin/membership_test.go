@@ -42,6 +42,15 @@ func (f frozen) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	}
 }
 
+func (f frozen) Mark(ctx context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	select {
+	case <-f.goOn:
+		return f.Guarded.Mark(ctx, req)
+	case <-ctx.Done():
+		return node.MarkReply{}, ctx.Err()
+	}
+}
+
 // unmarked fails for the nodes of a list that have a marker.
 func (w *world) unmarked(list string) {
 	w.t.Helper()

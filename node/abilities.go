@@ -56,6 +56,8 @@ type Slow interface {
 // that it may have forgotten locks. Such a node obeys Request.Guard.
 type Guarded interface {
 	Node
+	// Mark reads or writes the marker. Its errors are as those of Do.
+	Mark(ctx context.Context, req MarkRequest) (MarkReply, error)
 	// GuardsAlone reports whether the guard is wanted even if this is the only
 	// node: because another server, which lacks the last writes, can replace
 	// it.

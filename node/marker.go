@@ -61,10 +61,74 @@ func (g *Guard) Barred() bool { return g != nil && g.Membership == BarredMembers
 // MarkReplace.
 const BarredMembership = "0000000000000000"
 
-// Mark says what an OpMark does.
+// A MarkRequest is what a client asks about the marker of a Guarded node.
+type MarkRequest struct {
+	Mark Mark
+	// Name is a lock whose marker is meant, on a node with several; empty for all
+	// markers.
+	Name string
+	// Guard is what the marker is compared with, and what it says when it is written.
+	Guard *Guard
+	// Least is the shortest quarantine, if the membership is changed.
+	Least time.Duration
+	// Until is the time, on the node's own clock, after which the request is too late,
+	// and Stale: its sender may have decided on another membership since. Zero for no
+	// limit.
+	Until time.Time
+	// Epoch is as in a Request. A marker is written with a higher one.
+	Epoch uint64
+	// Lineage is that of a marker that is written; see Epochs. If it is empty, the
+	// marker keeps its own.
+	Lineage string
+	// Epochs is what the client knows of all nodes, for a marker that is written. It is
+	// merged with what a marker of this membership and Generation notes, and takes the
+	// place of what another one does.
+	Epochs Epochs
+}
+
+// A MarkReply is the answer to a MarkRequest. Its Status is Granted if the marker is
+// valid and the node is trusted, Quarantined, Misconfigured, Stale, or Absent.
+type MarkReply struct {
+	Status Status
+	Marker
+	// Left is how long the node remains quarantined (Quarantined); 0 if the clock was
+	// set back since the marker was written, so that it has to be written again.
+	Left time.Duration
+	// TrustedFrom is the time since which the node may grant, on its own clock; zero if
+	// it never was in quarantine.
+	TrustedFrom time.Time
+	// Replicas is how many replicas of the node are online, with the lag that its marker
+	// allows.
+	Replicas int
+	// Now is the node's clock when it answered.
+	Now time.Time
+}
+
+// Marker is what a reply says of the node's marker.
+type Marker struct {
+	// Guard is what it says (Misconfigured, and to a MarkRequest); nil if it cannot be
+	// read. Version is then that of its format.
+	Guard   *Guard
+	Version string
+	// Reason is why the node is or was quarantined.
+	Reason string
+	// Server identifies the server that granted (to an OpAcquire), as far as the node
+	// knows it. In one round no two nodes may name the same server: an address can lead
+	// to another server at any time.
+	Server string
+	// Epoch counts the markings (Granted, to an OpAcquire, and to a MarkRequest). It is
+	// 0 if the node has several markers. Lineage is the marker's, and Epochs is what it
+	// notes of all nodes, in the same replies. Epochs may be left out of a grant if the
+	// client got it before.
+	Epoch   uint64
+	Lineage string
+	Epochs  Epochs
+}
+
+// Mark says what a MarkRequest does.
 type Mark uint8
 
-// What an OpMark can do.
+// What a MarkRequest can do.
 const (
 	// MarkRead writes nothing.
 	MarkRead Mark = iota

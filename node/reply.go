@@ -53,7 +53,7 @@ const (
 	// Misconfigured.
 	ReasonBarred = "barred"
 	// ReasonUnmarked: the node has no marker. The quarantine begins when an
-	// OpMark writes one.
+	// Mark writes one.
 	ReasonUnmarked = "unmarked"
 	// ReasonRemark: the node's marker is from before it restarted or was
 	// promoted, from a clock that was set back since, or from before a marking
@@ -97,8 +97,7 @@ type Reply struct {
 	// ever: until a slot is free, for a Slotted request to a name with as many
 	// slots, else until all holders have expired; how long it is kept for
 	// another waiter (Reserved); or how long the node remains quarantined
-	// (Quarantined), 0 in the answer to an OpMark if the clock was set back since
-	// the marker was written, so that it has to be written again.
+	// (Quarantined).
 	Left time.Duration
 
 	// Fence is the highest token that this node granted for this name; 0 if it
@@ -138,35 +137,12 @@ type Reply struct {
 	// were started after it may have been executed before it.
 	Again bool
 
-	// Server identifies the server that granted, as far as the node knows it.
-	// In one round no two nodes may name the same server: an address can lead
-	// to another server at any time.
-	Server string
-
 	// Memory is what the node remembers of the name's completed occurrences (to
 	// an OpCheck, OpComplete, OpRecords or OpAdopt).
 	Memory *Memory
 
-	// Epoch is that of the node's marker (Granted, to an OpAcquire, and to an
-	// OpMark): each marking raises it. It is 0 if the node has several markers.
-	// Lineage is the marker's too.
-	Epoch   uint64
-	Lineage string
-
-	// Epochs is what the node's marker notes of all nodes, in the same
-	// replies. It may be left out of a grant if the client got it before.
-	Epochs Epochs
-
-	// Guard is what the node's marker says (Misconfigured, and to an OpMark).
-	Guard *Guard
-
-	// TrustedFrom is the time since which the node may grant, on its own clock
-	// (to an OpMark); zero if it never was in quarantine.
-	TrustedFrom time.Time
-
-	// Replicas is how many replicas of the node are online, with the lag that
-	// its marker allows (to an OpMark).
-	Replicas int
+	// Marker is what the node says of its marker, for a request with a Guard.
+	Marker
 
 	// Rank is our place in the node queue after this request: 1 for the head, 0
 	// if we are not in it or the node keeps none.

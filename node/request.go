@@ -47,9 +47,7 @@ const (
 	// to an OpRelease, and Rank is the place of Value in the queue. Once is
 	// always implied. A node without a queue returns an error.
 	OpYield
-	// OpMark reads or writes the node's marker, as Mark says. Granted if the
-	// marker is valid and the node is trusted, Quarantined, Misconfigured,
-	// Stale, or Absent.
+	// OpMark is what a MarkRequest asks, in errors. It is no Op of a Request.
 	OpMark
 	// OpBreak takes the name away from all its holders and raises the fence and
 	// the floor to Token, so that the next holder has a higher token. It is
@@ -118,17 +116,14 @@ type Request struct {
 	// and an OpBreak are about all holders.
 	Share
 
-	// Name is the key of the lock, prefix included. For an OpMark on a node
-	// with several markers, it is a lock whose marker is meant; empty for all
-	// markers.
+	// Name is the key of the lock, prefix included.
 	Name string
 
 	// Value is the attempt's value. It is unique, and compared as a whole.
 	Value string
 
 	// TTL is how long the lock lives from the moment at which the node executes
-	// an OpAcquire or OpExtend. For an OpMark that changes the membership, it
-	// is the shortest quarantine.
+	// an OpAcquire or OpExtend.
 	TTL time.Duration
 
 	// Token is the fencing token that is proposed (OpAcquire) or held. With 0
@@ -148,7 +143,7 @@ type Request struct {
 	Window time.Duration
 
 	// Clock is what the clocks of the other nodes show, for a node that has none:
-	// Token is compared with it, and Until. Operations on records and an OpMark
+	// Token is compared with it, and Until. Operations on records
 	// ignore it, and so does a node with a clock. If it is zero, such a node takes
 	// the clock of the process.
 	Clock time.Time
@@ -171,9 +166,8 @@ type Request struct {
 	// Adopt is what an OpAdopt stores.
 	Adopt *Adoption
 
-	// Until is the time, on the node's own clock, after which an OpRepair or
-	// OpMark is too late, and Stale: its sender may have released the lock, or
-	// decided on another membership, since. Of an OpAcquire it is when its caller
+	// Until is the time, on the node's own clock, after which an OpRepair
+	// is too late, and Stale: its sender may have released the lock since. Of an OpAcquire it is when its caller
 	// stops to wait, as far as is known: a node need not heed it. Zero for no limit.
 	Until time.Time
 
@@ -208,25 +202,13 @@ type Request struct {
 	// OpAcquire or OpRepair. For an OpExtend or OpBreak it compares the
 	// membership only, and an OpExtend must also be within the marker's MaxTTL.
 	// For an OpCheck and the other operations on records it says whether the
-	// node may have lost some. With nil the node ignores its marker. Only an OpMark writes one.
+	// node may have lost some. With nil the node ignores its marker. Only a Mark writes one.
 	Guard *Guard
 
 	// Epoch is the highest epoch that the client knows of this node's marker.
 	// If the marker's is lower, the server was replaced and came back as it was:
-	// it has to be marked again. A marker is written with a higher one.
+	// it has to be marked again.
 	Epoch uint64
-
-	// Mark says what an OpMark does.
-	Mark Mark
-
-	// Lineage is what an OpMark that writes a marker gives it; see Epochs. If it is
-	// empty, the marker keeps its own.
-	Lineage string
-
-	// Epochs is what the client knows of all nodes, for an OpMark that writes. It
-	// is merged with what a marker of this membership and Generation notes, and
-	// takes the place of what another one does.
-	Epochs Epochs
 
 	// Foreign makes an OpBreak remove a key that is no plain lock.
 	Foreign bool

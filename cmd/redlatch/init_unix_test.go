@@ -92,7 +92,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	nodes, err := direct.Nodes(servers[0].URL())
 	must(t, err)
 	defer nodes[0].Close()
-	_, err = nodes[0].Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkBar, Guard: &node.Guard{
+	_, err = nodes[0].(node.Guarded).Mark(t.Context(), node.MarkRequest{Mark: node.MarkBar, Guard: &node.Guard{
 		Membership: "0123456789abcdef", Nodes: "a b d", MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second,
 	}})
 	must(t, err)

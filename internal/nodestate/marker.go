@@ -2,6 +2,7 @@ package nodestate
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -52,18 +53,6 @@ func (m Marker) written() bool { return m != Marker{} }
 // by reports whether there is a marker, and the server with this id wrote it.
 func (m Marker) by(id string) bool { return m.written() && m.ID == id }
 
-// former reports whether the marker is of a lower generation of the client's
-// membership: the server missed a change.
-func (m Marker) former(g *node.Guard) bool {
-	return m.written() && m.Guard.Membership == g.Membership && m.Guard.Generation < g.Generation
-}
-
-// valid reports whether the marker is this server's, and what the request
-// expects.
-func (m Marker) valid(id string, req node.Request) bool {
-	return m.by(id) && m.Guard.Agrees(req.Guard) && !m.former(req.Guard) && m.Epoch >= req.Epoch
-}
-
 // setBack reports whether the clock was set back since the marker was written:
 // a whole quarantine from now is then enough. After a membership change it may be
 // longer than the marker's parameters require.
@@ -84,7 +73,7 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 	g, m := req.Guard, s.Marker
 	another := func() (node.Reply, bool) {
 		theirs := m.Guard
-		return node.Reply{Status: node.Misconfigured, Guard: &theirs, Now: now}, true
+		return node.Reply{Status: node.Misconfigured, Marker: node.Marker{Guard: &theirs}, Now: now}, true
 	}
 	quarantined := func(reason string, left time.Duration) (node.Reply, bool) {
 		return node.Reply{Status: node.Quarantined, Value: reason, Left: wholeMS(left), Now: now}, true
@@ -122,94 +111,157 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 	return node.Reply{}, false
 }
 
-// mark reads or writes the marker, as an OpMark asks.
-func (s *Server) mark(now time.Time, req node.Request) node.Reply {
+// standing is what the marker is to a MarkRequest.
+type standing uint8
+
+const (
+	absent  standing = iota // there is none
+	former                  // of a lower generation of the client's membership
+	others                  // of another membership, or with other parameters; also that of a barred server
+	earlier                 // from before a restart, or before a marking that the client knows of
+	valid
+)
+
+func (m Marker) standing(id string, req *node.MarkRequest) standing {
+	switch {
+	case !m.written():
+		return absent
+	case m.Guard.Membership == req.Guard.Membership && m.Guard.Generation < req.Guard.Generation:
+		return former // the server missed a change
+	case !m.Guard.Agrees(req.Guard):
+		return others
+	case m.ID != id || m.Epoch < req.Epoch:
+		return earlier
+	}
+	return valid
+}
+
+// CheckMark refuses a request that is not valid.
+func CheckMark(req node.MarkRequest) error {
+	if req.Guard == nil || req.Mark > node.MarkNote {
+		return fmt.Errorf("mark %d is unknown, or comes without a guard", req.Mark)
+	}
+	return nil
+}
+
+// Mark reads or writes the marker. The request has passed CheckMark.
+func (s *Server) Mark(now time.Time, req node.MarkRequest) node.MarkReply {
+	if !req.Until.IsZero() && now.After(req.Until) {
+		return s.Marker.reply(now, node.Stale)
+	}
+	is, own := s.Marker.standing(s.ID, &req), s.Marker.written() && s.Marker.Guard.Membership == req.Guard.Membership
+	epochs := req.Epochs
+	if own && is != former {
+		epochs = s.Marker.Epochs.Merge(epochs) // else the notes are of a former membership
+	}
+	if req.Mark == node.MarkNote && own {
+		s.Marker.Epochs = epochs
+	}
+	m := s.Marker
+	if reason := m.change(is, &req, now); reason != "" {
+		s.write(reason, now, &req, own, epochs)
+		return s.Marker.said(valid, now)
+	}
+	return m.said(is, now)
+}
+
+// change returns with which reason a request writes the marker; empty if it does not.
+func (m Marker) change(is standing, req *node.MarkRequest, now time.Time) string {
+	switch {
+	case req.Mark == node.MarkRead, req.Mark == node.MarkNote:
+		return ""
+	case is == valid: // what follows is for all others
+	case req.Mark == node.MarkBar:
+		return node.ReasonBarred
+	case req.Mark == node.MarkReplace, req.Mark == node.MarkTell:
+		return node.ReasonMembership
+	}
+	fresh := req.Mark == node.MarkFresh
+	switch is {
+	case absent:
+		if fresh {
+			return node.ReasonFresh
+		}
+		return node.ReasonNew
+	case former:
+		return node.ReasonMembership
+	case others:
+		// Compared here, so that a request that comes late undoes no later change.
+		if !fresh && m.Guard.Membership != req.Guard.Membership && m.Guard.Generation < req.Guard.Generation {
+			return node.ReasonMembership
+		}
+	case earlier:
+		if m.changing(now) {
+			return node.ReasonMembership
+		}
+		return node.ReasonChanged
+	case valid:
+		switch {
+		case req.Mark == node.MarkWrite && m.setBack(now):
+			return m.Reason
+		case fresh && m.TrustedFrom.After(now) && m.Reason == node.ReasonNew:
+			return node.ReasonFresh
+		}
+	}
+	return ""
+}
+
+// write writes the marker. own says that the present one is of the same membership.
+func (s *Server) write(reason string, now time.Time, req *node.MarkRequest, own bool, epochs node.Epochs) {
 	g, m := *req.Guard, s.Marker
 	// What it was barred from stays known, so that the same change can be run again.
-	g.Off, g.Told, g.From = false, req.Mark == node.MarkTell, m.Guard.From
-	if !req.Until.IsZero() && now.After(req.Until) {
-		return m.reply(now, node.Stale)
-	}
-	left, changed := max(g.Quarantine, req.TTL), node.ReasonChanged
-	if m.written() {
-		// Locks that may have been forgotten were granted under the old
-		// parameters.
-		left = max(left, m.Guard.Quarantine)
-		// After a membership change the quarantine may be longer than the
-		// marker's parameters require, and holds for all clients.
-		if m.changing(now) {
-			changed, left = node.ReasonMembership, max(left, min(m.Lasts, wholeMS(m.TrustedFrom.Sub(now))))
-		}
-	}
-	g.Generation = max(g.Generation, 1)
-	if m.written() && m.Guard.Membership == g.Membership {
+	g.Off, g.Told, g.From, g.Generation = false, req.Mark == node.MarkTell, m.Guard.From, max(g.Generation, 1)
+	if own {
 		g.Generation = max(g.Generation, m.Guard.Generation)
 	}
-	epoch, epochs, lineage := max(m.Epoch, req.Epoch), req.Epochs, cmp.Or(req.Lineage, m.Lineage, "00000000")
-	if m.written() && m.Guard.Membership == g.Membership && !m.former(req.Guard) {
-		epochs = m.Epochs.Merge(epochs) // else the notes are of a former membership
+	// Locks that may have been forgotten were granted under the old parameters.
+	left := max(g.Quarantine, req.Least, m.Guard.Quarantine)
+	// After a membership change the quarantine may be longer than the marker's
+	// parameters require, and holds for all clients.
+	if m.changing(now) {
+		left = max(left, min(m.Lasts, wholeMS(m.TrustedFrom.Sub(now))))
 	}
-	write := func(trusted time.Time, reason string) node.Reply {
-		s.Marker = Marker{ID: s.ID, Guard: g, TrustedFrom: trusted, Lasts: trusted.Sub(now), Reason: reason, Epoch: epoch + 1, Lineage: lineage, Epochs: epochs}
-		return s.Marker.trust(now)
+	s.Marker = Marker{ID: s.ID, Guard: g, Reason: reason, Epoch: max(m.Epoch, req.Epoch) + 1, Lineage: cmp.Or(req.Lineage, m.Lineage, "00000000"), Epochs: epochs}
+	if reason == node.ReasonBarred {
+		s.Marker.bar(m, left)
+		return
 	}
 	quarantine := now.Add(left)
-	reads := req.Mark == node.MarkRead || req.Mark == node.MarkNote
-	if req.Mark == node.MarkNote && m.written() && m.Guard.Membership == g.Membership {
-		s.Marker.Epochs = epochs
-		m = s.Marker
+	if reason == node.ReasonFresh {
+		quarantine = now
 	}
+	s.Marker.TrustedFrom, s.Marker.Lasts = quarantine, quarantine.Sub(now)
+}
+
+// bar has a marker be that of a barred server. It keeps the parameters of the former
+// one. One that was only told is from nowhere.
+func (m *Marker) bar(former Marker, left time.Duration) {
+	to := m.Guard
+	if former.written() {
+		m.Guard = former.Guard
+	}
+	if former.written() && !former.Guard.Barred() {
+		m.Guard.From = ""
+		if !former.Guard.Told {
+			m.Guard.From = former.Guard.Nodes
+		}
+	}
+	m.Guard.Membership, m.Guard.Nodes, m.Guard.Quarantine, m.Guard.Generation, m.Guard.Told = node.BarredMembership, to.Nodes, left, to.Generation, false
+	m.TrustedFrom, m.Epoch = trustedNever, m.Epoch-1 // it is no marking
+}
+
+// said is the answer of a server with this marker.
+func (m Marker) said(is standing, now time.Time) node.MarkReply {
 	switch {
-	case req.Mark == node.MarkBar && !m.valid(s.ID, req):
-		// It keeps the former parameters. One that was only told is from nowhere.
-		barred := g
-		if m.written() {
-			barred = m.Guard
-		}
-		if m.written() && !m.Guard.Barred() {
-			barred.From = ""
-			if !m.Guard.Told {
-				barred.From = m.Guard.Nodes
-			}
-		}
-		barred.Told = false
-		barred.Membership, barred.Nodes, barred.Quarantine, barred.Generation = node.BarredMembership, g.Nodes, left, g.Generation
-		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Lineage: lineage, Epochs: epochs}
-		return s.Marker.reply(now, node.Misconfigured)
-	case (req.Mark == node.MarkReplace || req.Mark == node.MarkTell) && !m.valid(s.ID, req):
-		return write(quarantine, node.ReasonMembership)
-	case !m.written() && reads:
-		return m.reply(now, node.Absent)
-	case !m.written() && req.Mark == node.MarkFresh:
-		return write(now, node.ReasonFresh)
-	case !m.written():
-		return write(quarantine, node.ReasonNew)
-	case m.former(req.Guard) && reads:
-		return m.reply(now, node.Absent)
-	case m.former(req.Guard):
-		return write(quarantine, node.ReasonMembership)
-	case req.Mark == node.MarkWrite && m.Guard.Membership != g.Membership && m.Guard.Generation < req.Guard.Generation:
-		// Compared here, so that a request that comes late undoes no later change.
-		return write(quarantine, node.ReasonMembership)
-	case !m.Guard.Agrees(&g):
+	case m.Guard.Barred() && is == valid: // now
+		return m.reply(now, node.Misconfigured)
+	case is == others:
 		r := m.reply(now, node.Misconfigured)
 		r.Left = wholeMS(m.TrustedFrom.Sub(now))
 		return r
-	case (m.ID != s.ID || m.Epoch < req.Epoch) && reads:
+	case is != valid:
 		return m.reply(now, node.Absent)
-	case m.ID != s.ID || m.Epoch < req.Epoch:
-		return write(quarantine, changed)
-	case req.Mark == node.MarkWrite && m.setBack(now):
-		return write(quarantine, m.Reason)
-	case req.Mark == node.MarkFresh && m.TrustedFrom.After(now) && m.Reason == node.ReasonNew:
-		return write(now, node.ReasonFresh)
-	}
-	return m.trust(now)
-}
-
-// trust is the answer of a server with this marker, which is its own.
-func (m Marker) trust(now time.Time) node.Reply {
-	if !m.TrustedFrom.After(now) {
+	case !m.TrustedFrom.After(now):
 		return m.reply(now, node.Granted)
 	}
 	r := m.reply(now, node.Quarantined)
@@ -219,12 +271,12 @@ func (m Marker) trust(now time.Time) node.Reply {
 	return r
 }
 
-// reply is an answer to an OpMark.
-func (m Marker) reply(now time.Time, status node.Status) node.Reply {
-	r := node.Reply{Status: status, Now: now}
+// reply is an answer to a MarkRequest.
+func (m Marker) reply(now time.Time, status node.Status) node.MarkReply {
+	r := node.MarkReply{Status: status, Now: now}
 	if m.written() {
 		g := m.Guard
-		r.Guard, r.Value, r.Epoch, r.Lineage, r.Epochs = &g, m.Reason, m.Epoch, m.Lineage, m.Epochs
+		r.Marker = node.Marker{Guard: &g, Reason: m.Reason, Epoch: m.Epoch, Lineage: m.Lineage, Epochs: m.Epochs}
 		if m.Reason != node.ReasonFresh {
 			r.TrustedFrom = m.TrustedFrom
 		}

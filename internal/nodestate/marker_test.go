@@ -121,16 +121,16 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	} {
 		s := Server{ID: "now", Marker: c.marker}
 		guard := mine
-		req := node.Request{Op: node.OpMark, Mark: c.mark, Guard: &guard, Until: now.Add(-1), Epoch: known, Lineage: "0c0c0c0c", Epochs: "0a0a0a0a:3"}
-		if r, _ := s.Apply(now, req); r.Status != node.Stale || s.Marker != c.marker {
+		req := node.MarkRequest{Mark: c.mark, Guard: &guard, Until: now.Add(-1), Epoch: known, Lineage: "0c0c0c0c", Epochs: "0a0a0a0a:3"}
+		if r := s.Mark(now, req); r.Status != node.Stale || s.Marker != c.marker {
 			t.Errorf("%s, too late: %v, and the marker is %+v", c.what, r.Status, s.Marker)
 		}
 		req.Until = now
-		r, _ := s.Apply(now, req)
+		r := s.Mark(now, req)
 		if r.Status != c.want || s.Marker != c.after {
 			t.Errorf("%s: %v, and the marker is %+v, want %v and %+v", c.what, r.Status, s.Marker, c.want, c.after)
 		}
-		if r.Guard == nil && s.Marker.written() || r.Guard != nil && *r.Guard != s.Marker.Guard || r.Value != s.Marker.Reason {
+		if r.Guard == nil && s.Marker.written() || r.Guard != nil && *r.Guard != s.Marker.Guard || r.Reason != s.Marker.Reason {
 			t.Errorf("%s: the reply is %+v, with the marker %+v", c.what, r, s.Marker)
 		}
 	}

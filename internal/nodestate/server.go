@@ -31,10 +31,8 @@ const leastSweep = 64
 // Check refuses a request that is not valid.
 func Check(req node.Request) error {
 	switch {
-	case req.Op < node.OpAcquire || req.Op > node.OpAdopt:
+	case req.Op < node.OpAcquire || req.Op == node.OpMark || req.Op > node.OpAdopt:
 		return fmt.Errorf("operation %d is unknown", req.Op)
-	case req.Op == node.OpMark && (req.Guard == nil || req.Mark > node.MarkNote):
-		return fmt.Errorf("mark %d is unknown, or comes without a guard", req.Mark)
 	case req.Token > node.MaxToken || req.Reserve > node.MaxToken-req.Token:
 		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
 	case (req.Op == node.OpComplete || req.Op == node.OpCheck) && (req.Occurrence == "" || len(req.Occurrence) > node.MaxOccurrence):
@@ -50,9 +48,6 @@ func Check(req node.Request) error {
 // Apply executes a request that has passed Check. It returns the reply and the
 // notifications. Without a Guard in the request it ignores the marker.
 func (s *Server) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake) {
-	if req.Op == node.OpMark {
-		return s.mark(now, req), nil
-	}
 	e := s.entry(req.Name, now)
 	reply, wakes := s.ApplyTo(e, now, req)
 	s.store(req.Name, e, now)
@@ -77,7 +72,7 @@ func (s *Server) ApplyTo(e *Entry, now time.Time, req node.Request) (node.Reply,
 	if req.Guard != nil && !req.Guard.Off && reply.Status == node.Granted {
 		switch {
 		case req.Op == node.OpAcquire:
-			reply.Server, reply.Epoch, reply.Lineage, reply.Epochs = s.ID, s.Marker.Epoch, s.Marker.Lineage, s.Marker.Epochs
+			reply.Marker = node.Marker{Server: s.ID, Epoch: s.Marker.Epoch, Lineage: s.Marker.Lineage, Epochs: s.Marker.Epochs}
 		case req.Op == node.OpExtend && (!s.Marker.by(s.ID) || s.Marker.Epoch < req.Epoch):
 			reply.Value = node.ReasonRemark
 		}

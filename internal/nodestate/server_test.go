@@ -74,7 +74,7 @@ func TestACloneSharesNothing(t *testing.T) {
 	ask(node.OpAcquire, "waiter 3", 13)
 	ask(node.OpAcquire, "waiter 1", 11)
 	ask(node.OpAcquire, "another", 2)
-	s.Apply(now, node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: &node.Guard{Membership: "list", Quarantine: time.Second}})
+	s.Mark(now, node.MarkRequest{Mark: node.MarkWrite, Guard: &node.Guard{Membership: "list", Quarantine: time.Second}})
 	if reflect.DeepEqual(before, s) {
 		t.Fatal("nothing has changed: this test shows nothing")
 	}

@@ -83,7 +83,7 @@ func TestMembershipChangeIsMissedByALowerGeneration(t *testing.T) {
 		"not refused":        {mine, node.Granted, &older, false},
 		"the guard is off":   {off, node.Misconfigured, &older, false},
 	} {
-		if got := MissedChange(c.mine, &node.Reply{Status: c.status, Guard: c.theirs}); got != c.want {
+		if got := MissedChange(c.mine, &node.Reply{Status: c.status, Marker: node.Marker{Guard: c.theirs}}); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

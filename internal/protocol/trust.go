@@ -80,12 +80,12 @@ type MarkerState struct {
 	Reason  string        // why
 }
 
-// Says returns what a reply to an OpMark says of the marker.
-func Says(r *node.Reply) MarkerState {
+// Says returns what a reply says of the marker.
+func Says(r *node.MarkReply) MarkerState {
 	s := MarkerState{Marked: r.Guard, Trusted: r.Status == node.Granted}
 	switch {
 	case r.Status == node.Quarantined:
-		s.Left, s.Reason = r.Left, r.Value
+		s.Left, s.Reason = r.Left, r.Reason
 	case r.Status == node.Misconfigured:
 		if s.Left = r.Left; r.Guard.Barred() {
 			s.Reason = node.ReasonBarred

@@ -31,7 +31,7 @@ type shown struct {
 
 // noteEpochs records what a reply says of the node's epoch and of the others'.
 // It reports whether a node has not noted what is known.
-func (m *Member) noteEpochs(reply *node.Reply) (behind bool) {
+func (m *Member) noteEpochs(reply *node.Marker) (behind bool) {
 	c := m.cluster
 	if reply.Epoch == 0 {
 		return false

@@ -17,7 +17,7 @@ func (c *Cluster) learnMarkers(ctx context.Context) {
 	sentWith := c.guard.parameters()
 	answers := make(chan NodeState, len(c.members))
 	for _, m := range c.members {
-		go func() { answers <- c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, []*Member{m}, nil)[0] }()
+		go func() { answers <- c.MarkAll(ctx, node.MarkRequest{Mark: node.MarkRead}, []*Member{m}, nil)[0] }()
 	}
 	var theirs []node.Guard
 	for range c.members {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
-	"github.com/redlatch/redlatch/node"
 )
 
 // newMarked returns n nodes that are marked for locks of up to 5 min.
@@ -23,7 +22,7 @@ func newMarked(t *testing.T, n int) ([]*locktest.Guarded, []redlatch.Node) {
 func TestLongTTLIsLearnedFromAQuorumThoughOneNodeIsFrozen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, nodes := newMarked(t, 3)
-		all[0].OnRequest(func(node.Request) { time.Sleep(time.Minute) })
+		all[0].OnRequest(func(any) { time.Sleep(time.Minute) })
 		c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: 250 * time.Millisecond})
 		start := time.Now()
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: time.Minute, Wait: redlatch.NoWait})

@@ -65,7 +65,7 @@ func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, e
 	if err := c.notFresh(ctx, states); err != nil {
 		return states, err
 	}
-	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.Request{Mark: mark}, c.members, states, c.lineages(states, waiting)), nil
+	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.MarkRequest{Mark: mark}, c.members, states, c.lineages(states, waiting)), nil
 }
 
 // MarkMissing marks the nodes that have to be marked and may be, and returns the
@@ -104,7 +104,7 @@ func (c *Cluster) markMissing(ctx context.Context, limit time.Duration, name str
 			left |= protocol.Of(i)
 		}
 	}
-	write := node.Request{Mark: node.MarkWrite, Name: name}
+	write := node.MarkRequest{Mark: node.MarkWrite, Name: name}
 	for i, s := range c.markFor(ctx, limit, write, members, known, of) {
 		states[members[i].index] = s
 	}
@@ -126,7 +126,7 @@ func (c *Cluster) note(ctx context.Context, limit time.Duration, name string, be
 		// A node that is silent now leaves time for the marking.
 		ctx, cancel := context.WithTimeout(ctx, c.cfg.NodeTimeout/2)
 		defer cancel()
-		c.markFor(ctx, limit, node.Request{Mark: node.MarkNote, Name: name}, members, known, lineages{epochs: of.epochs})
+		c.markFor(ctx, limit, node.MarkRequest{Mark: node.MarkNote, Name: name}, members, known, lineages{epochs: of.epochs})
 	}
 }
 
@@ -175,7 +175,7 @@ func (c *Cluster) Declare(ctx context.Context) ([]NodeState, error) {
 // AdoptMarkers reads the markers that the lock name depends on, all of them if
 // name is empty, and takes the parameters from them that the caller did not set.
 func (c *Cluster) AdoptMarkers(ctx context.Context, name string) []NodeState {
-	read := node.Request{Mark: node.MarkRead, Name: name}
+	read := node.MarkRequest{Mark: node.MarkRead, Name: name}
 	sentWith := c.guard.parameters()
 	states := c.MarkAll(ctx, read, c.members, nil)
 	if c.adoptStates(states, sentWith) {
@@ -202,19 +202,27 @@ func (c *Cluster) ReplaceMarkers(ctx context.Context, least time.Duration, membe
 			mark |= protocol.Of(i)
 		}
 	}
-	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.Request{Mark: node.MarkReplace, TTL: least}, members, before, c.lineages(own, mark))
+	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.MarkRequest{Mark: node.MarkReplace, Least: least}, members, before, c.lineages(own, mark))
 }
 
-// MarkAll sends an OpMark to members concurrently and waits for all of them. Of
+// MarkAll sends a MarkRequest to members concurrently and waits for all of them. Of
 // members whose recent state is known, before, it skips those that did not answer
 // then, and the others execute nothing after the client has stopped waiting: a
 // late request might undo a later decision.
-func (c *Cluster) MarkAll(ctx context.Context, req node.Request, members []*Member, before []NodeState) []NodeState {
+func (c *Cluster) MarkAll(ctx context.Context, req node.MarkRequest, members []*Member, before []NodeState) []NodeState {
 	limit := markLimit
 	if req.Mark == node.MarkRead && !slices.ContainsFunc(members, (*Member).hasManyMarkers) {
 		limit = readLeast
 	}
 	return c.markFor(ctx, max(c.cfg.NodeTimeout, limit), req, members, before, lineages{})
+}
+
+// mark asks the node about its marker.
+func (m *Member) mark(ctx context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	if n, ok := m.node.(node.Guarded); ok {
+		return n.Mark(ctx, req)
+	}
+	return node.MarkReply{}, fmt.Errorf("redlatch: %s has no marker (%w)", m.name, node.ErrUnsent)
 }
 
 // hasManyMarkers reports whether the node takes many requests to be marked.
@@ -223,12 +231,12 @@ func (m *Member) hasManyMarkers() bool {
 	return ok && n.ManyMarkers()
 }
 
-// markFor is MarkAll with a time limit, for an OpMark that may write: of has what.
-func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Request, members []*Member, before []NodeState, of lineages) []NodeState {
-	req.Op, req.Guard = node.OpMark, c.guard.parameters()
+// markFor is MarkAll with a time limit, for a MarkRequest that may write: of has what.
+func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.MarkRequest, members []*Member, before []NodeState, of lineages) []NodeState {
+	req.Guard = c.guard.parameters()
 	states := make([]NodeState, len(members))
 	// Before the first reply: what that says of epochs counts this marking already.
-	own := make([]node.Request, len(members))
+	own := make([]node.MarkRequest, len(members))
 	for i, m := range members {
 		own[i] = req
 		own[i].Lineage, own[i].Epochs = of.of[m], of.epochs
@@ -258,14 +266,14 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Req
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			s := NodeState{Node: m.name}
-			reply, err := m.node.Do(ctx, req)
+			reply, err := m.mark(ctx, req)
 			s.Err = err
 			if err == nil {
 				// A node that restarted with its data has a marker from before
 				// the restart. It shows that the node was in service.
 				s.seen = c.clock.Uptime()
 				s.MarkerState, s.Now, s.Replicas, s.Epoch, s.Lineage, s.Epochs = protocol.Says(&reply), reply.Now, reply.Replicas, reply.Epoch, reply.Lineage, reply.Epochs
-				m.noteEpochs(&reply)
+				m.noteEpochs(&reply.Marker)
 				switch reply.Status {
 				case node.Granted:
 					s.TrustedFor = reply.Now.Sub(reply.TrustedFrom)
@@ -273,7 +281,7 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Req
 				case node.Stale:
 					s.Err = fmt.Errorf("redlatch: the request came too late, at %v by the clock of %s: run it again", reply.Now, m.name)
 				case node.Misconfigured:
-					s.Err = c.Mismatch([]node.Result{{Node: m.name, Reply: reply}}, 0)
+					s.Err = c.Mismatch([]node.Result{{Node: m.name, Reply: node.Reply{Status: reply.Status, Value: reply.Version, Marker: reply.Marker}}}, 0)
 				}
 			}
 			states[i] = s

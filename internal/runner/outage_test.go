@@ -244,9 +244,13 @@ func (c *changing) GuardsAlone() bool { return false }
 func (c *changing) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	reply, err := c.Link.Do(ctx, node.Request{Op: node.OpInspect, Name: "marker"})
 	if err == nil && req.Guard != nil && time.Now().Before(c.over) {
-		return node.Reply{Status: node.Misconfigured, Now: reply.Now, Guard: &node.Guard{Membership: node.BarredMembership, Nodes: "others"}}, nil
+		return node.Reply{Status: node.Misconfigured, Now: reply.Now, Marker: node.Marker{Guard: &node.Guard{Membership: node.BarredMembership, Nodes: "others"}}}, nil
 	}
 	return c.Link.Do(ctx, req)
+}
+
+func (c *changing) Mark(context.Context, node.MarkRequest) (node.MarkReply, error) {
+	return node.MarkReply{}, errors.New("it is not read")
 }
 
 func TestLockWaitsForTheEndOfAMembershipChange(t *testing.T) {

@@ -16,7 +16,7 @@ func TestWriteNeedsTheMarkerAndTheServerThatWereRead(t *testing.T) {
 	other := guard
 	other.Generation = 2
 	mark := func(n *Node, what node.Mark, g *node.Guard) {
-		_, err := n.Do(t.Context(), node.Request{Op: node.OpMark, Mark: what, Guard: g})
+		_, err := n.Mark(t.Context(), node.MarkRequest{Mark: what, Guard: g})
 		must(t, err)
 	}
 	for _, c := range []struct {

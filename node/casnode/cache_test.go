@@ -172,7 +172,7 @@ func answersAsARead(t *testing.T, rng *rand.Rand) int {
 	}
 	s.late = step
 	guard := node.Guard{Membership: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 5 * time.Second}
-	mark := node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &guard}
+	mark := node.MarkRequest{Mark: node.MarkFresh, Guard: &guard}
 	for range 60 {
 		req := acquire(fmt.Sprint(rng.IntN(2)), node.Token(time.Now().Add(off).UnixMicro()))
 		req.Name, req.Guard = fmt.Sprint("job ", rng.IntN(2)), &guard
@@ -187,7 +187,11 @@ func answersAsARead(t *testing.T, rng *rand.Rand) int {
 			req.NoRepair = time.Duration(1+rng.IntN(30)) * time.Second
 		}
 		if mark.Mark == node.MarkFresh || rng.IntN(20) == 0 {
-			req = mark
+			if r, err := nodes[0].Mark(t.Context(), mark); err != nil {
+				t.Fatal(err)
+			} else if want, err := plain.Mark(t.Context(), mark); err != nil || r.Status != want.Status {
+				t.Fatalf("marked: %v, want %v, %v", r.Status, want.Status, err)
+			}
 			mark.Mark = node.MarkWrite
 		}
 		r, err := nodes[max(0, rng.IntN(8)-5)].Do(t.Context(), req)

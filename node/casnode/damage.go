@@ -90,12 +90,3 @@ func markerDamage(req node.Request, err error) error {
 	}
 	return nil
 }
-
-// unmarked returns what an OpMark asks of a node whose marker is damaged. Its
-// locks are not known to be gone, so it is not declared new.
-func unmarked(req node.Request) node.Request {
-	if req.Mark == node.MarkFresh {
-		req.Mark = node.MarkWrite
-	}
-	return req
-}

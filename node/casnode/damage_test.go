@@ -75,7 +75,7 @@ func TestDamagedMarkerIsWrittenAnewByInit(t *testing.T) {
 				t.Errorf("the error does not name the way back: %v", err)
 			}
 			if fresh {
-				if r, err := New(s, nil).Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &node.Guard{Quarantine: time.Minute}}); err != nil || r.Status != node.Quarantined {
+				if r, err := New(s, nil).Mark(t.Context(), node.MarkRequest{Mark: node.MarkFresh, Guard: &node.Guard{Quarantine: time.Minute}}); err != nil || r.Status != node.Quarantined {
 					t.Errorf("declared new: %v, %v; want quarantined", r.Status, err)
 				}
 				return

@@ -31,18 +31,6 @@ type decision struct {
 func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 	marker, lost := s.marker()
 	server := nodestate.Server{ID: s.Server, Marker: marker, Silent: n.ears.store == nil}
-	if req.Op == node.OpMark {
-		if lost != nil {
-			req = unmarked(req)
-		}
-		d.reply, _ = server.Apply(s.Now, req)
-		s.hideStamps(&d.reply)
-		if server.Marker != marker {
-			d.row = &Row{Name: MarkerName}
-			d.row.State, d.fresh = s.encodeMarker(&server.Marker)
-		}
-		return d, nil
-	}
 	if lost != nil {
 		if err := markerDamage(req, lost); err != nil {
 			return d, err

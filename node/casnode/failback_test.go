@@ -36,6 +36,14 @@ func (p *primary) Do(ctx context.Context, req node.Request) (node.Reply, error) 
 	return p.Node.Do(ctx, req)
 }
 
+func (p *primary) Mark(ctx context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	if p.cut.Load() {
+		return node.MarkReply{}, fmt.Errorf("cut off (%w)", node.ErrUnsent)
+	}
+	time.Sleep(time.Duration(p.delay.Load()))
+	return p.Node.Mark(ctx, req)
+}
+
 // databases are tables, and clients of nodes over them.
 type databases []*table
 

@@ -123,7 +123,9 @@ func marked(t *testing.T, timed bool) (w *world, stays *proc, ask func(p *proc, 
 	guard := node.Guard{Membership: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Second, Quarantine: time.Minute}
 	w = calm(t, timed)
 	stays = w.start()
-	w.expect(node.Quarantined, w.do(stays, node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: &guard}))
+	if r, err := stays.node.Mark(t.Context(), node.MarkRequest{Mark: node.MarkWrite, Guard: &guard}); err != nil || r.Status != node.Quarantined {
+		t.Fatalf("marked: %v, %v", r.Status, err)
+	}
 	return w, stays, func(p *proc, name string) node.Status {
 		return w.do(p, node.Request{Op: node.OpAcquire, Name: name, Value: "one", TTL: time.Second, Guard: &guard}).Status
 	}

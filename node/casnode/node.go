@@ -170,32 +170,19 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	}
 	defer end()
 	n.queue.comes(req)
-	var present Snapshot
-	for refused := 0; ; {
-		reply, done, next, err := n.try(ctx, req, present)
+	for t := (tries{}); ; {
+		reply, done, next, err := n.try(ctx, req, t.present)
 		if done {
 			return reply, err
 		}
-		if err == nil {
-			refused++
-			if present = next; present.Server != "" && refused <= mostRetries {
-				continue
-			}
-			if err = pause(ctx, req, refused); err == nil {
-				present = Snapshot{}
-				continue
-			}
-			err = n.unsent(err)
+		if err := n.again(ctx, &t, req, next, err); err != nil {
+			return node.Reply{}, err
 		}
-		if refused > 0 && errors.Is(err, node.ErrUnsent) {
-			err = fmt.Errorf("%w: others wrote the row at each of %d tries (%w)", node.ErrContended, refused, err)
-		}
-		return node.Reply{}, err
 	}
 }
 
 func (n *Node) check(req node.Request) error {
-	if req.Name == MarkerName && req.Op != node.OpMark {
+	if req.Name == MarkerName {
 		return &node.ConfigError{Field: "name", Value: req.Name, Bound: "a name of 1 byte or more"}
 	}
 	return nodestate.Check(req)
@@ -209,9 +196,6 @@ const mostRetries = 2
 // changed the row in between: then present is what is there now, or empty.
 func (n *Node) try(ctx context.Context, req node.Request, s Snapshot) (reply node.Reply, done bool, present Snapshot, err error) {
 	name := req.Name
-	if req.Op == node.OpMark {
-		name = MarkerName
-	}
 	if s.Server == "" {
 		s, reply, done, err = n.foresee(ctx, req)
 		if done || err != nil {
@@ -249,11 +233,9 @@ func (n *Node) try(ctx context.Context, req node.Request, s Snapshot) (reply nod
 	if !done || err != nil {
 		return d.reply, done, present, err
 	}
-	if d.row == nil || req.Op != node.OpMark {
-		n.trust(ctx, s, req, d.reply)
-	}
+	n.trust(ctx, s, req.Op, d.reply.Status)
 	n.follow(ctx, req, &d, present)
-	if d.row != nil && req.Op != node.OpMark {
+	if d.row != nil {
 		n.sweepSometimes(ctx, name, s)
 	}
 	if req.Op == node.OpYield && d.reply.Status == node.Reserved && n.queue.store != nil {

@@ -94,7 +94,7 @@ func (n *Node) look(s *Snapshot) error {
 // the store has none. What is left of a time is the same on every clock. Records say
 // when they began, which must not change: they stay on the observer's.
 func (s *Snapshot) judgeBy(req node.Request) {
-	if s.by != nil && !req.Clock.IsZero() && req.Op != node.OpMark && req.Op < node.OpComplete {
+	if s.by != nil && !req.Clock.IsZero() && req.Op < node.OpComplete {
 		clock := time.UnixMicro(req.Clock.UnixMicro()).UTC()
 		s.ahead, s.Now = s.ahead+clock.Sub(s.Now), clock
 	}
@@ -226,7 +226,6 @@ func (s *Snapshot) hideStamps(r *node.Reply) {
 		return
 	}
 	r.Clockless = true
-	r.TrustedFrom = r.TrustedFrom.UTC()
 	if m := r.Memory; m != nil {
 		m.Begun, m.Since, m.Marked = m.Begun.UTC(), m.Since.UTC(), m.Marked.UTC()
 	}

@@ -31,7 +31,7 @@ func TestSweepRemovesWhatIsOverAndNothingElse(t *testing.T) {
 	}
 	use("damaged", time.Second)
 	s.damage("damaged", []byte{99})
-	if _, err := n.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &node.Guard{Membership: "list", Quarantine: time.Minute}}); err != nil {
+	if _, err := n.Mark(t.Context(), node.MarkRequest{Mark: node.MarkFresh, Guard: &node.Guard{Membership: "list", Quarantine: time.Minute}}); err != nil {
 		t.Fatal(err)
 	}
 	before := len(s.rows)

@@ -120,8 +120,8 @@ func (n *Node) dropTimers(ctx context.Context, seen Snapshot, row Row) {
 // the request was refused because of it, it leaves a timer, unless there is one. If the
 // quarantine is over and the row does not say so, it writes that: another process would
 // begin to count. If it fails, another request will do it.
-func (n *Node) trust(ctx context.Context, s Snapshot, req node.Request, reply node.Reply) {
-	if s.by == nil || req.Op != node.OpAcquire && req.Op != node.OpMark {
+func (n *Node) trust(ctx context.Context, s Snapshot, op node.Op, status node.Status) {
+	if s.by == nil || op != node.OpAcquire && op != node.OpMark {
 		return
 	}
 	m, err := s.marker()
@@ -129,13 +129,13 @@ func (n *Node) trust(ctx context.Context, s Snapshot, req node.Request, reply no
 		return
 	}
 	switch {
-	case reply.Status == node.Quarantined && n.timers != nil && req.Op == node.OpAcquire:
+	case status == node.Quarantined && n.timers != nil && op == node.OpAcquire:
 		id := crand.Text()[:12]
 		d := m.LeaveForTrust(id, s.Now)
 		if d <= 0 || !n.startTimer(ctx, MarkerName, id, d) {
 			return
 		}
-	case reply.Status == node.Granted && s.overdue:
+	case status == node.Granted && s.overdue:
 	default:
 		return
 	}

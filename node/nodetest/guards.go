@@ -12,11 +12,13 @@ var guardClaims = []claim{
 	{"a node obeys its marker", func(p *probe) {
 		const lineage = "0a1b2c3d"
 		ours, theirs := p.membership(), p.membership()
-		mark := func(want node.Status, what node.Mark, g *node.Guard) node.Reply {
+		mark := func(want node.Status, what node.Mark, g *node.Guard) node.MarkReply {
 			p.Helper()
-			reply := p.expect(want, p.a, node.Request{Op: node.OpMark, Mark: what, Guard: g, Lineage: lineage, Epochs: lineage + ":1"})
-			if reply.Guard == nil {
-				p.Fatalf("mark %d: the reply has no marker", what)
+			p.late.asks()
+			reply, err := p.a.(node.Guarded).Mark(p.context(), node.MarkRequest{Mark: what, Guard: g, Lineage: lineage, Epochs: lineage + ":1"})
+			p.late.answered(node.Request{Op: node.OpMark}, node.Reply{Status: reply.Status, Left: reply.Left})
+			if err != nil || reply.Status != want || reply.Guard == nil || reply.Now.IsZero() {
+				p.Fatalf("mark %d: %+v, %v, want %v with the marker and the time", what, reply, err, want)
 			}
 			return reply
 		}

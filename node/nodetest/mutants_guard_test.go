@@ -16,7 +16,23 @@ type guardedNode struct {
 	server nodestate.Server
 	clock  func() time.Time
 	ask    func(req *node.Request)
+	mark   func(req *node.MarkRequest)
 	answer func(req node.Request, reply *node.Reply)
+	// marked changes the replies to marks.
+	marked func(reply *node.MarkReply)
+}
+
+func (n *guardedNode) Mark(_ context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mark != nil {
+		n.mark(&req)
+	}
+	reply := n.server.Mark(n.clock(), req)
+	if n.marked != nil {
+		n.marked(&reply)
+	}
+	return reply, nil
 }
 
 func (n *guardedNode) Do(_ context.Context, req node.Request) (node.Reply, error) {
@@ -49,9 +65,9 @@ func without(ops ...node.Op) func(*node.Request) {
 }
 
 // marking changes marks of one kind to another.
-func marking(what, instead node.Mark) func(*node.Request) {
-	return func(req *node.Request) {
-		if req.Op == node.OpMark && req.Mark == what {
+func marking(what, instead node.Mark) func(*node.MarkRequest) {
+	return func(req *node.MarkRequest) {
+		if req.Mark == what {
 			req.Mark = instead
 		}
 	}
@@ -69,22 +85,22 @@ func TestEachBreakageOfTheMarkerIsSeen(t *testing.T) {
 		"extensions ignore it":                 {ask: without(node.OpExtend)},
 		"breaks ignore it":                     {ask: without(node.OpBreak)},
 		"clients with the guard off ignore it": {ask: off},
-		"it is trusted at once":                {ask: marking(node.MarkReplace, node.MarkFresh)},
-		"it cannot be replaced":                {ask: marking(node.MarkReplace, node.MarkRead)},
-		"it cannot be barred":                  {ask: marking(node.MarkBar, node.MarkRead)},
-		"any membership writes it":             {ask: marking(node.MarkWrite, node.MarkReplace)},
+		"it is trusted at once":                {mark: marking(node.MarkReplace, node.MarkFresh)},
+		"it cannot be replaced":                {mark: marking(node.MarkReplace, node.MarkRead)},
+		"it cannot be barred":                  {mark: marking(node.MarkBar, node.MarkRead)},
+		"any membership writes it":             {mark: marking(node.MarkWrite, node.MarkReplace)},
 		"its epoch is not compared":            {ask: func(req *node.Request) { req.Epoch = 0 }},
 		"a grant does not show its epoch":      {answer: func(_ node.Request, r *node.Reply) { r.Epoch = 0 }},
-		"its lineage is not written":           {ask: func(req *node.Request) { req.Lineage = "" }},
+		"its lineage is not written":           {mark: func(req *node.MarkRequest) { req.Lineage = "" }},
 		"a grant does not show its lineage":    {answer: func(_ node.Request, r *node.Reply) { r.Lineage = "" }},
-		"epochs are not noted":                 {ask: func(req *node.Request) { req.Epochs = "" }},
+		"epochs are not noted":                 {mark: func(req *node.MarkRequest) { req.Epochs = "" }},
 		"a grant does not name the server":     {answer: func(_ node.Request, r *node.Reply) { r.Server = "" }},
 		"the quarantine does not end": {answer: func(req node.Request, r *node.Reply) {
 			if req.Guard != nil && r.Status == node.Granted {
 				r.Status = node.Quarantined
 			}
 		}},
-		"its reply does not show it": {answer: func(_ node.Request, r *node.Reply) { r.Guard = nil }},
+		"its reply does not show it": {marked: func(r *node.MarkReply) { r.Guard = nil }},
 	} {
 		now := time.Now()
 		m.server.ID, m.clock = "server", func() time.Time { return now }

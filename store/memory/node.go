@@ -89,7 +89,7 @@ func (n *Node) Drop(name string) bool {
 
 // Do executes one request. Its errors all wrap node.ErrUnsent.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if err := check(req); err != nil {
+	if err := nodestate.Check(req); err != nil {
 		return node.Reply{}, unsent(err)
 	}
 	reply, wakes, listeners, err := n.do(ctx, req)
@@ -144,13 +144,6 @@ func (n *Node) Identity(context.Context) (string, time.Time, error) {
 func (n *Node) Close() error { return nil }
 
 // check refuses a request that is not valid.
-func check(req node.Request) error {
-	if req.Op == node.OpMark {
-		return fmt.Errorf("operation %d is unknown", req.Op) // this node has no marker
-	}
-	return nodestate.Check(req)
-}
-
 func unsent(err error) error {
 	return fmt.Errorf("redlatch: node in memory: %w (%w)", err, node.ErrUnsent)
 }

@@ -58,7 +58,7 @@ func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
 	guard := node.Guard{Membership: "0123456789abcdef", Nodes: "n", MaxTTL: time.Minute, Window: 10 * time.Second, Quarantine: time.Minute}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if r, err := n.Do(ctx, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &guard}); err != nil || r.Guard == nil || r.Guard.Membership != guard.Membership {
+	if r, err := n.Mark(ctx, node.MarkRequest{Mark: node.MarkFresh, Guard: &guard}); err != nil || r.Guard == nil || r.Guard.Membership != guard.Membership {
 		t.Fatalf("the mark: %+v, %v", r, err)
 	}
 	req := acquire("one")

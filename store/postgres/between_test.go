@@ -79,6 +79,14 @@ func mustBe(t testing.TB, n node.Node, req node.Request, status node.Status) {
 	}
 }
 
+// markListed declares a node new.
+func markListed(t testing.TB, n node.Guarded) {
+	t.Helper()
+	if r, err := n.Mark(t.Context(), node.MarkRequest{Mark: node.MarkFresh, Guard: &listed}); err != nil || r.Status != node.Granted {
+		t.Fatalf("marked: %v, %v", r.Status, err)
+	}
+}
+
 // databaseAt returns connections to a database.
 func databaseAt(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
@@ -111,7 +119,7 @@ const blockedText = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_even
 func TestWriteThatIsLateEndsBeforeTheNextMarkerIsTrusted(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	db, b := databaseAt(t, dsn), openAt(t, dsn, "late")
-	mustBe(t, b, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
+	markListed(t, b)
 	mustBe(t, b, wanted(node.OpAcquire, "before"), node.Granted)
 	mustBe(t, b, wanted(node.OpRelease, "before"), node.Granted)
 	tx := begin(t, db, `SELECT FROM late WHERE name = 'job' FOR UPDATE`)
@@ -119,7 +127,7 @@ func TestWriteThatIsLateEndsBeforeTheNextMarkerIsTrusted(t *testing.T) {
 	until(t, db, blockedText)
 	next := listed
 	next.Membership, next.Nodes = "next", "two"
-	marked, err := b.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &next})
+	marked, err := b.Mark(t.Context(), node.MarkRequest{Mark: node.MarkReplace, Guard: &next})
 	if err != nil || marked.Status != node.Quarantined {
 		t.Fatalf("the next marker: %v, %v", marked.Status, err)
 	}
@@ -145,7 +153,7 @@ func TestWriteThatIsLateEndsBeforeTheNextMarkerIsTrusted(t *testing.T) {
 func TestMarkerOutlivesAnInsertThatWaits(t *testing.T) {
 	dsn := servertest.PostgreSQL(t)
 	db, b := databaseAt(t, dsn), openAt(t, dsn, "outlives")
-	mustBe(t, b, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
+	markListed(t, b)
 	tx := begin(t, db, `INSERT INTO outlives VALUES ('job', 'x', '')`)
 	waits := answer(t, b, wanted(node.OpAcquire, "waits"))
 	until(t, db, blockedText)

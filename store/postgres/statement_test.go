@@ -110,7 +110,7 @@ func TestTableThatIsRewrittenIsNotTakenForEmpty(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, repeatable read in a given pool %v", name, repeatable), func(t *testing.T) {
 				exec(t, db, `DROP TABLE IF EXISTS rewritten`)
 				holder := openAt(t, dsn, table)
-				mustBe(t, holder, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
+				markListed(t, holder)
 				mustBe(t, holder, wanted(node.OpAcquire, "holder"), node.Granted)
 				n := openAt(t, dsn+"&pool_max_conns=1", table)
 				if repeatable {

@@ -72,7 +72,7 @@ func (r *run) call() (Call, error) {
 		defaults = &releaseDefaults
 	case node.OpRepair:
 		call.Script, call.Keep = repairScript, true
-		texts = append(texts, req.Value, token, retention, until(req), ttl, place.inbox, share, expected, line)
+		texts = append(texts, req.Value, token, retention, until(req.Until), ttl, place.inbox, share, expected, line)
 	case node.OpYield:
 		call.Script = yieldScript
 		texts = append(texts, req.Value, token, retention, window, own.ticket, place.inbox, share)
@@ -164,9 +164,9 @@ func msOrNone(d time.Duration) string {
 }
 
 // until is the moment after which a request is too late, in microseconds.
-func until(req *node.Request) string {
-	if req.Until.IsZero() {
+func until(t time.Time) string {
+	if t.IsZero() {
 		return strconv.FormatInt(int64(node.MaxToken), 10)
 	}
-	return strconv.FormatInt(req.Until.UnixMicro(), 10)
+	return strconv.FormatInt(t.UnixMicro(), 10)
 }

@@ -54,13 +54,12 @@ func cutOrigin(text string) (o origin, epochs node.Epochs, ok bool) {
 	return origin{parts[0], epoch, parts[2]}, epochsIn(parts[3]), err == nil
 }
 
-// own removes the epochs of a reply if each slot has a marker: they are those of
-// a slot, and not of the node.
-func (n *Node) own(reply node.Reply) node.Reply {
+// own removes the epochs of a marker if each slot has one: they are those of a slot,
+// and not of the node.
+func (n *Node) own(m *node.Marker) {
 	if n.ManyMarkers() {
-		reply.Epoch, reply.Lineage, reply.Epochs = 0, "", ""
+		m.Epoch, m.Lineage, m.Epochs = 0, "", ""
 	}
-	return reply
 }
 
 func epochsIn(text string) node.Epochs {
@@ -185,13 +184,16 @@ var marks = map[node.Mark]string{
 	node.MarkTell: "tell", node.MarkBar: "bar", node.MarkNote: "note",
 }
 
-// mark carries out an OpMark.
-func (n *Node) mark(ctx context.Context, req node.Request) (node.Reply, error) {
+// Mark reads or writes the marker.
+func (n *Node) Mark(ctx context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	if err := ctx.Err(); err != nil {
+		return node.MarkReply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	}
 	what, ok := marks[req.Mark]
 	if !ok || req.Guard == nil {
-		return node.Reply{}, fmt.Errorf("%w (%w)", &node.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, node.ErrUnsent)
+		return node.MarkReply{}, fmt.Errorf("%w (%w)", &node.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, node.ErrUnsent)
 	}
-	call := Call{Script: markScript, Args: []string{config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(&req),
+	call := Call{Script: markScript, Args: []string{config(req.Guard), req.Guard.Nodes, what, milliseconds(req.Least), until(req.Until),
 		strconv.FormatUint(req.Guard.Generation, 10), "", cmp.Or(string(req.Epochs), "-"), req.Lineage}}
 	if n.driver.Kind() != Cluster || req.Name != "" {
 		return n.markOne(ctx, call, n.markerKey(req.Name), req.Epoch)
@@ -200,7 +202,7 @@ func (n *Node) mark(ctx context.Context, req node.Request) (node.Reply, error) {
 }
 
 // markOne runs the script for one marker, of which at least this epoch is known.
-func (n *Node) markOne(ctx context.Context, call Call, key string, epoch uint64) (node.Reply, error) {
+func (n *Node) markOne(ctx context.Context, call Call, key string, epoch uint64) (node.MarkReply, error) {
 	if e, ok := n.expected.Load(key); ok {
 		epoch = max(epoch, e.(*expectation).epoch)
 	}
@@ -208,20 +210,26 @@ func (n *Node) markOne(ctx context.Context, call Call, key string, epoch uint64)
 	call.Args[6] = strconv.FormatUint(epoch, 10)
 	r, err := n.driver.Eval(ctx, call)
 	if err != nil {
-		return node.Reply{}, explain(err)
+		return node.MarkReply{}, explain(err)
 	}
-	reply, err := parseReply(r, node.Share{})
+	said, err := parseReply(r, node.Share{})
+	if _, marks := severity[said.Status]; err == nil && !marks {
+		err = fmt.Errorf("redlatch: unexpected reply %s to the mark script", shown(r))
+	}
 	if err != nil {
-		return reply, err
+		return node.MarkReply{}, err
 	}
-	reply.Replicas, reply.Rank = reply.Rank, 0 // the last part of this reply
+	reply := node.MarkReply{Status: said.Status, Left: said.Left, Now: said.Now, Replicas: said.Rank} // the last part of this reply
 	if m := parseMarker(r[1]); m != nil {
-		reply.Guard, reply.Value, reply.Epoch, reply.Lineage, reply.Epochs = &m.guard, m.reason, m.epoch, m.lineage, m.epochs
+		reply.Marker = node.Marker{Guard: &m.guard, Reason: m.reason, Epoch: m.epoch, Lineage: m.lineage, Epochs: m.epochs}
 		if m.reason != node.ReasonFresh {
 			reply.TrustedFrom = m.trustedFrom
 		}
+	} else if said.Status == node.Misconfigured {
+		reply.Version = said.Value
 	}
-	return n.own(reply), nil
+	n.own(&reply.Marker)
+	return reply, nil
 }
 
 // severity orders the answers of a cluster's slots: the worst speaks for all.
@@ -230,10 +238,10 @@ var severity = map[node.Status]int{
 }
 
 // markSlots marks every slot of a cluster.
-func (n *Node) markSlots(ctx context.Context, call Call, epoch uint64) (node.Reply, error) {
+func (n *Node) markSlots(ctx context.Context, call Call, epoch uint64) (node.MarkReply, error) {
 	var (
 		mu    sync.Mutex
-		worst node.Reply
+		worst node.MarkReply
 		used  *node.Guard // what a slot that has been in service is marked with
 		first error
 		all   sync.WaitGroup
@@ -247,7 +255,7 @@ func (n *Node) markSlots(ctx context.Context, call Call, epoch uint64) (node.Rep
 				if err != nil && first == nil {
 					first = err
 				}
-				if err == nil && reply.Guard != nil && !(reply.Status == node.Quarantined && reply.Value == node.ReasonNew) {
+				if err == nil && reply.Guard != nil && !(reply.Status == node.Quarantined && reply.Reason == node.ReasonNew) {
 					used = reply.Guard
 				}
 				if worst.Status == 0 || severity[reply.Status] > severity[worst.Status] ||

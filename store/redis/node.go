@@ -129,8 +129,6 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
 	switch req.Op {
-	case node.OpMark:
-		return n.mark(ctx, req)
 	case node.OpComplete, node.OpCheck, node.OpRecords, node.OpAdopt:
 		return n.records(ctx, req)
 	}

@@ -64,7 +64,8 @@ func (r *run) read(parts []string, err error) (node.Reply, error) {
 		return node.Reply{}, explain(err)
 	case len(parts) == 1:
 		reply, err := asAsked(parts[0], &r.req, r.marker)
-		return r.node.own(reply), err
+		r.node.own(&reply.Marker)
+		return reply, err
 	}
 	reply, err := parseReply(parts, r.req.Share)
 	if err != nil || r.marker == nil || reply.Status != node.Granted || reply.Value != "" || parts[1] == "" {
@@ -77,8 +78,9 @@ func (r *run) read(parts []string, err error) (node.Reply, error) {
 	if o != r.marker.origin {
 		r.node.learn(*r.marker, o)
 	}
-	reply.Server, reply.Epoch, reply.Lineage, reply.Epochs = o.server, o.epoch, o.lineage, epochs
-	return r.node.own(reply), nil
+	reply.Marker = node.Marker{Server: o.server, Epoch: o.epoch, Lineage: o.lineage, Epochs: epochs}
+	r.node.own(&reply.Marker)
+	return reply, nil
 }
 
 // finish returns the reply to the request; again if the request has to be sent
@@ -130,7 +132,7 @@ func (n *Node) Lend() callerreads.Loan {
 
 // Start executes a request like Do, and returns before it is answered.
 func (n *Node) Start(req node.Request, limit time.Duration, done func(node.Reply, error)) {
-	if n.starter == nil || req.Op == node.OpMark || req.Op >= node.OpComplete {
+	if n.starter == nil || req.Op >= node.OpComplete {
 		go n.do(req, limit, done)
 		return
 	}

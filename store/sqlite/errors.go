@@ -29,7 +29,6 @@ const (
 	errOtherBoot = fault("the file is in use by a machine that booted at another time:" +
 		" choose a path on a disk of this machine alone")
 	errReplaced = fault("the file was removed or replaced while it was in use: open it anew")
-	errNoMarker = fault("a file forgets nothing, and has no marker")
 )
 
 // code returns SQLite's primary result code, or 0.

@@ -23,9 +23,6 @@ var (
 
 // Do executes one request. It waits for other processes until the context ends.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if req.Op == node.OpMark {
-		return node.Reply{}, failed(n.store.path, unsent(errNoMarker))
-	}
 	return n.rows.Do(ctx, req)
 }
 

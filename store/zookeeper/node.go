@@ -151,7 +151,7 @@ func newNode(servers []string, conn *zk.Conn, o Options) (*Node, error) {
 
 // call is a request of a Node, for the store that executes it.
 type call struct {
-	req node.Request
+	row string
 	// swapped says that the answer rests on a Swap, and refused that one was refused:
 	// what was read may have been old.
 	swapped, refused bool
@@ -175,37 +175,43 @@ func callOf(ctx context.Context) *call {
 	return new(call)
 }
 
-// row returns the name of the row that the request is about.
-func (c *call) row() string {
-	if c.req.Op == node.OpMark {
-		return casnode.MarkerName
-	}
-	return c.req.Name
+// Do executes one request.
+func (n *Node) Do(ctx context.Context, req node.Request) (reply node.Reply, err error) {
+	err = n.sure(ctx, req.Name, req.Op != node.OpInspect, func(ctx context.Context) (waits bool, err error) {
+		reply, err = n.Node.Do(ctx, req)
+		return reply.Rank > 0, err
+	})
+	return reply, err
 }
 
-// Do executes one request. If its answer rests on a write, the write has checked what
-// was read. If not, the answer might be that of a server that was deposed. Then it is
-// executed again, with a write before the read.
-func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+// Mark reads or writes the marker.
+func (n *Node) Mark(ctx context.Context, req node.MarkRequest) (reply node.MarkReply, err error) {
+	err = n.sure(ctx, casnode.MarkerName, true, func(ctx context.Context) (waits bool, err error) {
+		reply, err = n.Node.Mark(ctx, req)
+		return false, err
+	})
+	return reply, err
+}
+
+// sure executes a request about a row. If its answer rests on a write, the write has
+// checked what was read. If not, the answer might be that of a server that was deposed.
+// Then it is executed again, with a write before the read. waits says that the caller
+// has a place.
+func (n *Node) sure(ctx context.Context, row string, writes bool, execute func(ctx context.Context) (waits bool, err error)) error {
 	began := time.Now()
 	if end, limited := ctx.Deadline(); limited { // the client must not give up before it is told why
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-end.Sub(began)/20))
 		defer cancel()
 	}
-	reply, err := n.do(ctx, req)
-	return reply, n.store.busy(began, err)
-}
-
-func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if req.Op != node.OpInspect { // which never writes
-		c := &call{req: req, probe: true}
-		reply, err := n.Node.Do(c.in(ctx), req)
-		if err != nil || c.swapped || c.queued && reply.Rank > 0 {
-			return reply, err
+	if writes {
+		c := &call{row: row, probe: true}
+		if waits, err := execute(c.in(ctx)); err != nil || c.swapped || c.queued && waits {
+			return n.store.busy(began, err)
 		}
 	}
-	return n.Node.Do((&call{req: req}).in(ctx), req)
+	_, err := execute((&call{row: row}).in(ctx))
+	return n.store.busy(began, err)
 }
 
 // List calls found for every name that is held or waited for. It is for display.

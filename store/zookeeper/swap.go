@@ -99,7 +99,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		s.commonAt = time.Time{}
 		s.remembered.Unlock()
 	}
-	if row.Name == c.row() {
+	if row.Name == c.row {
 		c.swapped, c.refused = c.swapped || done, c.refused || !done
 	}
 	return done, present, err

@@ -28,15 +28,17 @@ func (a *actor) GuardsAlone() bool { return false }
 
 func (a *actor) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	time.Sleep(a.takes)
-	if req.Op != node.OpMark {
-		req.Guard = nil
-		return a.Node.Do(ctx, req)
-	}
+	req.Guard = nil
+	return a.Node.Do(ctx, req)
+}
+
+func (a *actor) Mark(_ context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	time.Sleep(a.takes)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := node.Reply{Status: node.Granted, Now: time.Now(), Guard: req.Guard, TrustedFrom: time.Now().Add(-time.Hour)}
+	r := node.MarkReply{Status: node.Granted, Now: time.Now(), Marker: node.Marker{Guard: req.Guard}, TrustedFrom: time.Now().Add(-time.Hour)}
 	if left := time.Until(a.until); left > 0 {
-		r.Status, r.Left, r.Value = node.Quarantined, left, node.ReasonChanged
+		r.Status, r.Left, r.Reason = node.Quarantined, left, node.ReasonChanged
 	}
 	return r, nil
 }

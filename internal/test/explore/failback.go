@@ -55,11 +55,11 @@ func (m *machine) markAgain(s *State, i int) {
 	drawn := fmt.Sprintf("%08x", 0x100+int(s.restarts))
 	lineages, epochs := protocol.Lineages(seen, protocol.Of(i), known, func() string { return drawn })
 	for j := range seen {
-		req := node.Request{Op: node.OpMark, Mark: node.MarkNote, Guard: m.guard[0], Epochs: epochs}
+		req := node.MarkRequest{Mark: node.MarkNote, Guard: m.guard[0], Epochs: epochs}
 		if j == i {
 			req.Mark, req.Lineage, req.Epoch = node.MarkWrite, lineages[i], epochs.Of(lineages[i])-1
 		}
-		s.own(j).Apply(s.clockOf(j), req)
+		s.own(j).Mark(s.clockOf(j), req)
 	}
 }
 

@@ -70,7 +70,7 @@ func (m *machine) faults(s *State, i int, do doer) {
 	if m.in.SameMembership && m.changes() && s.servers[i].Marker.Guard.Membership == "" {
 		// Nobody sees that there is a change. A new node is like any other.
 		do(Step{Kind: Mark, Server: i}, func(s *State) {
-			s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: m.guard[1]})
+			s.own(i).Mark(s.clockOf(i), node.MarkRequest{Mark: node.MarkFresh, Guard: m.guard[1]})
 		})
 	}
 }
@@ -114,5 +114,5 @@ func (m *machine) restart(s *State, i int, keepData bool) {
 
 // mark writes a server's marker for the first client's membership.
 func (m *machine) mark(s *State, i int) {
-	s.servers[i].Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: m.guard[0]})
+	s.servers[i].Mark(s.clockOf(i), node.MarkRequest{Mark: node.MarkWrite, Guard: m.guard[0]})
 }

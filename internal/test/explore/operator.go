@@ -23,7 +23,7 @@ type operator struct {
 type order struct {
 	server, i int
 	kind      Kind
-	req       node.Request
+	req       node.MarkRequest
 }
 
 func (m *machine) operate(s *State, do doer) {
@@ -58,9 +58,9 @@ func (m *machine) operate(s *State, do doer) {
 		tell := func(kind Kind, executed, heard bool) {
 			do(Step{Kind: kind, Server: o.server}, func(s *State) {
 				s.orders = slices.Delete(slices.Clone(s.orders), k, k+1)
-				var reply node.Reply
+				var reply node.MarkReply
 				if executed {
-					reply, _ = s.own(o.server).Apply(s.clockOf(o.server), o.req)
+					reply = s.own(o.server).Mark(s.clockOf(o.server), o.req)
 				}
 				if o.i >= 0 {
 					m.hear(s, o.i, &reply, heard)
@@ -84,7 +84,7 @@ func names(servers []int) (all []string) {
 }
 
 // hear hands an answer to the operator, or that there is none.
-func (m *machine) hear(s *State, i int, reply *node.Reply, heard bool) {
+func (m *machine) hear(s *State, i int, reply *node.MarkReply, heard bool) {
 	op, a := *s.op, protocol.ChangeAnswer{Server: i, Silent: !heard}
 	if heard {
 		a.MarkerState, a.Differs, a.ID = protocol.Says(reply), reply.Status == node.Misconfigured, fmt.Sprint(op.at[i])
@@ -101,7 +101,7 @@ func (m *machine) hear(s *State, i int, reply *node.Reply, heard bool) {
 // proceed does what a change asks for.
 func (m *machine) proceed(s *State, op *operator) {
 	s.op = op
-	req := node.Request{Op: node.OpMark, Mark: node.MarkRead, Guard: &op.Mine, TTL: op.Least}
+	req := node.MarkRequest{Mark: node.MarkRead, Guard: &op.Mine, Least: op.Least}
 	switch op.State {
 	case protocol.ChangeDone, protocol.ChangeRefused:
 		m.seen[fmt.Sprint("membership change, refused: ", op.State == protocol.ChangeRefused)]++
@@ -116,7 +116,7 @@ func (m *machine) proceed(s *State, op *operator) {
 				s.step.Token |= silent
 			}
 			asked |= protocol.Of(server)
-			reply, _ := s.servers[server].Apply(s.clockOf(server), req)
+			reply := s.servers[server].Mark(s.clockOf(server), req)
 			m.hear(s, i, &reply, s.step.Token>>server&1 == 0)
 		}
 	case protocol.Barring, protocol.Replacing:
@@ -142,7 +142,7 @@ func (m *machine) marked(s *State, c int, do doer) {
 	list, mine, returns := m.lists[c], m.guard[c], s.returns[c]
 	nodes := make([]protocol.Seen, len(list))
 	for n, i := range list {
-		r, _ := s.servers[i].Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkRead, Guard: mine})
+		r := s.servers[i].Mark(s.clockOf(i), node.MarkRequest{Mark: node.MarkRead, Guard: mine})
 		nodes[n] = protocol.See(mine, protocol.Says(&r), r.Status != node.Misconfigured)
 	}
 	if protocol.Returned(nodes, returns) {
@@ -153,7 +153,7 @@ func (m *machine) marked(s *State, c int, do doer) {
 		if marks.Has(n) {
 			do(Step{Kind: MarkBy, Claim: c * MaxTries, Server: i}, func(s *State) {
 				s.returns[c] = returns
-				s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: mine})
+				s.own(i).Mark(s.clockOf(i), node.MarkRequest{Mark: node.MarkWrite, Guard: mine})
 			})
 		}
 	}

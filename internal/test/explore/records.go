@@ -74,7 +74,7 @@ func (in *Jobs) first() *jobState {
 	s := &jobState{before: make([]*nodestate.Server, in.Servers), lost: make([]int, in.Servers), caller: -1}
 	for i := range in.Servers {
 		srv := &nodestate.Server{ID: fmt.Sprint(i)}
-		srv.Apply(s.now(), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: jobGuard})
+		srv.Mark(s.now(), node.MarkRequest{Mark: node.MarkFresh, Guard: jobGuard})
 		if in.Known {
 			s.complete = "a"
 			op := []node.Op{node.OpComplete, node.OpComplete, node.OpCheck}[i]
@@ -198,7 +198,7 @@ func (in *Jobs) next(s *jobState, f func(*jobState)) {
 			c.lost[i]++
 			if !data || !in.SameServer {
 				disk.Restart(data, fmt.Sprintf("%d after %d", i, c.losses+c.olds))
-				disk.Apply(c.now().Add(-10*time.Second), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: jobGuard})
+				disk.Mark(c.now().Add(-10*time.Second), node.MarkRequest{Mark: node.MarkWrite, Guard: jobGuard})
 			}
 			c.servers[i], c.before[i] = &disk, nil
 		}

@@ -140,7 +140,7 @@ func (m *machine) init() *State {
 		// A new server carries no marker yet.
 		if !m.changes() || slices.Contains(m.lists[0], i) && !m.in.Unguarded {
 			const all = "00000000:1,00000001:1,00000002:1,00000003:1"
-			srv.Apply(now, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: m.guard[0], Lineage: fmt.Sprintf("%08x", i), Epochs: all})
+			srv.Mark(now, node.MarkRequest{Mark: node.MarkFresh, Guard: m.guard[0], Lineage: fmt.Sprintf("%08x", i), Epochs: all})
 			srv.Marker.TrustedFrom = base.Add(-time.Hour) // for long
 		}
 		if m.in.Fence != 0 {

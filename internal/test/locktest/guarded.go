@@ -20,7 +20,7 @@ type Guarded struct {
 	mu    sync.Mutex // guards all fields below
 	boots int
 	down  bool
-	hook  func(req node.Request)
+	hook  func(req any)
 	back  time.Duration
 	state nodestate.Server
 }
@@ -63,8 +63,8 @@ func (g *Guarded) SetBack(by time.Duration) {
 	g.back += by
 }
 
-// OnRequest calls the hook before each request.
-func (g *Guarded) OnRequest(hook func(req node.Request)) {
+// OnRequest calls the hook before each request: a node.Request or node.MarkRequest.
+func (g *Guarded) OnRequest(hook func(req any)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hook = hook
@@ -90,7 +90,18 @@ func (g *Guarded) Marker() nodestate.Marker {
 	return g.state.Marker
 }
 
-func (g *Guarded) Do(_ context.Context, req node.Request) (node.Reply, error) {
+func (g *Guarded) Do(_ context.Context, req node.Request) (reply node.Reply, err error) {
+	err = g.receive(req, nodestate.Check(req), func(now time.Time) { reply, _ = g.state.Apply(now, req) })
+	return reply, err
+}
+
+func (g *Guarded) Mark(_ context.Context, req node.MarkRequest) (reply node.MarkReply, err error) {
+	err = g.receive(req, nodestate.CheckMark(req), func(now time.Time) { reply = g.state.Mark(now, req) })
+	return reply, err
+}
+
+// receive executes a request, unless it is bad or the node is down.
+func (g *Guarded) receive(req any, bad error, execute func(now time.Time)) error {
 	g.mu.Lock()
 	hook := g.hook
 	g.mu.Unlock()
@@ -100,14 +111,13 @@ func (g *Guarded) Do(_ context.Context, req node.Request) (node.Reply, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.down {
-		return node.Reply{}, fmt.Errorf("connection refused (%w)", node.ErrUnsent)
+		return fmt.Errorf("connection refused (%w)", node.ErrUnsent)
 	}
-	if err := nodestate.Check(req); err != nil {
-		return node.Reply{}, err
+	if bad == nil {
+		g.state.Silent = true
+		execute(time.Now().Add(-g.back))
 	}
-	g.state.Silent = true
-	reply, _ := g.state.Apply(time.Now().Add(-g.back), req)
-	return reply, nil
+	return bad
 }
 
 func (g *Guarded) String() string    { return g.Name }

@@ -99,7 +99,10 @@ var listed = node.Guard{Membership: "list", Nodes: "one", MaxTTL: time.Minute, W
 // mark declares a node new.
 func mark(t testing.TB, n node.Node) {
 	t.Helper()
-	want(t, n, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &listed}, node.Granted)
+	r, err := n.(node.Guarded).Mark(t.Context(), node.MarkRequest{Mark: node.MarkFresh, Guard: &listed})
+	if err != nil || r.Status != node.Granted {
+		t.Errorf("mark: %v, %v", r.Status, err)
+	}
 }
 
 // guarded returns a request of that membership.

@@ -29,6 +29,10 @@ type guardedLink struct{ *link }
 
 func (guardedLink) GuardsAlone() bool { return false }
 
+func (l guardedLink) Mark(ctx context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	return carry(ctx, l.link, node.OpMark, func() (node.MarkReply, error) { return l.host.server.Mark(req) })
+}
+
 func (l *link) String() string { return l.host.server.name }
 func (l *link) Close() error   { return nil }
 

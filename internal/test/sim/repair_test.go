@@ -32,6 +32,14 @@ func (n near) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	return n.Server.Do(req)
 }
 
+func (n near) Mark(ctx context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	time.Sleep(n.trip)
+	if n.down.Load() {
+		return node.MarkReply{}, errReset
+	}
+	return n.Server.Mark(req)
+}
+
 // stage is three servers, and clients with a network of their own.
 type stage struct {
 	*testing.T

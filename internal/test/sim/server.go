@@ -153,6 +153,17 @@ func (s *Server) Do(req node.Request) (node.Reply, error) {
 	return reply, nil
 }
 
+// Mark reads or writes the marker.
+func (s *Server) Mark(req node.MarkRequest) (node.MarkReply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := nodestate.CheckMark(req); err != nil {
+		return node.MarkReply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	}
+	s.firstSight(req.Guard)
+	return s.state.Mark(s.clock(), req), nil
+}
+
 // check reports a state of the server that no schedule may lead to.
 func (s *Server) check(req node.Request, before sight, reply node.Reply) {
 	after := s.look(req.Name)

@@ -112,9 +112,14 @@ func (c *Client) notify(i int, cl *claim, wake node.Wake) {
 // call sends a request to a server, and calls done with the answer, or with why
 // there is none.
 func (c *Client) call(i int, req node.Request, limit time.Duration, done func(node.Reply, protocol.Fault)) {
+	req.Name, req.Guard, req.Retention, req.Epoch = Name, &c.w.guard, retention, c.members[i].epoch
+	c.send(i, req.Op, limit, func(s *Server) node.Reply { return s.apply(req) }, done)
+}
+
+// send sends what a server is to execute.
+func (c *Client) send(i int, op node.Op, limit time.Duration, execute func(*Server) node.Reply, done func(node.Reply, protocol.Fault)) {
 	w, m := c.w, &c.members[i]
 	w.sent++
-	req.Name, req.Guard, req.Retention, req.Epoch = Name, &w.guard, retention, m.epoch
 	m.begin(c.uptime())
 	sent, over := c.time(), false
 	finish := func(reply node.Reply, fault protocol.Fault) {
@@ -122,19 +127,19 @@ func (c *Client) call(i int, req node.Request, limit time.Duration, done func(no
 			return
 		}
 		over = true
-		c.learn(i, req.Op, sent, reply, fault)
+		c.learn(i, op, sent, reply, fault)
 		done(reply, fault)
 	}
 	w.after(limit, func() { c.deliver(func() { finish(node.Reply{}, protocol.TimedOut) }) })
-	f := w.fly(c.number, i, req.Op.String(), w.inOrder(&c.links[i].out))
+	f := w.fly(c.number, i, op.String(), w.inOrder(&c.links[i].out))
 	w.at(f.to, func() {
 		w.land(f)
 		if !c.works(i) {
 			return
 		}
-		reply := w.Servers[i].apply(req)
+		reply := execute(w.Servers[i])
 		w.hit(f, reply.Status == node.Granted)
-		b := w.fly(c.number, i, req.Op.String(), w.inOrder(&c.links[i].back))
+		b := w.fly(c.number, i, op.String(), w.inOrder(&c.links[i].back))
 		b.back = true
 		w.at(b.to, func() {
 			w.land(b)

@@ -63,7 +63,7 @@ func (c *Client) mark() {
 	})
 }
 
-// markAll sends an OpMark to servers, calls each with every answer, and then done.
+// markAll sends a MarkRequest to servers, calls each with every answer, and then done.
 func (c *Client) markAll(set protocol.Set, how node.Mark, each func(int, node.Reply), done func()) {
 	left := set.Count()
 	if left == 0 {
@@ -74,7 +74,11 @@ func (c *Client) markAll(set protocol.Set, how node.Mark, each func(int, node.Re
 		if !set.Has(i) {
 			continue
 		}
-		c.call(i, node.Request{Op: node.OpMark, Mark: how}, limit, func(r node.Reply, fault protocol.Fault) {
+		req := node.MarkRequest{Mark: how, Guard: &c.w.guard, Epoch: c.members[i].epoch}
+		c.send(i, node.OpMark, limit, func(s *Server) node.Reply {
+			r := s.state.Mark(s.clock(), req)
+			return node.Reply{Status: r.Status, Value: r.Reason, Left: r.Left, Now: r.Now, Marker: r.Marker}
+		}, func(r node.Reply, fault protocol.Fault) {
 			if fault == protocol.NoFault {
 				each(i, r)
 			}

@@ -24,7 +24,7 @@ func newServer(w *World, i int) *Server {
 	s := &Server{Number: i + 1, w: w}
 	s.state.ID = s.nextID()
 	if g := w.guard; !g.Off {
-		s.state.Apply(s.clock(), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &g})
+		s.state.Mark(s.clock(), node.MarkRequest{Mark: node.MarkFresh, Guard: &g})
 	}
 	return s
 }

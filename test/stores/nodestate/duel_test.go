@@ -187,31 +187,36 @@ func (d *duel) fight(guard *node.Guard) bool {
 			req = d.sent[max(0, last-3):][d.s.IntN(min(4, last+1))]
 		}
 		d.sent = append(d.sent, req)
+		c := challenge{Request: req}
 		if guard != nil && req.Op != node.OpYield {
-			req.Guard = guard
+			asked := &c.Guard
 			if one(d.s, 6) {
 				marks := []node.Mark{node.MarkRead, node.MarkRead, node.MarkWrite, node.MarkWrite, node.MarkWrite, node.MarkFresh, node.MarkReplace, node.MarkTell, node.MarkBar, node.MarkNote}
-				req = node.Request{Op: node.OpMark, Mark: marks[d.s.IntN(len(marks))], Guard: guard,
-					TTL:   []time.Duration{0, 0, 2 * guard.Quarantine}[d.s.IntN(3)],
+				c.mark = &node.MarkRequest{Mark: marks[d.s.IntN(len(marks))],
+					Least: []time.Duration{0, 0, 2 * guard.Quarantine}[d.s.IntN(3)],
 					Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[d.s.IntN(3)]}
+				asked = &c.mark.Guard
 			}
+			*asked = guard
 			other := *guard
-			other.Off = req.Op != node.OpMark && one(d.s, 5)
+			other.Off = c.mark == nil && one(d.s, 5)
 			if one(d.s, 10) {
 				other.Membership = "fedcba9876543210"
 			}
-			if req.Op == node.OpMark && one(d.s, 6) {
+			if c.mark != nil && one(d.s, 6) {
 				other.Generation = 2
 			}
 			if other != *guard {
-				req.Guard = &other
+				*asked = &other
 			}
 			if one(d.s, 40) {
 				d.real.epoch++ // another node has noted a later marking
 			}
-			req.Epoch = d.real.epoch
+			if c.Epoch = d.real.epoch; c.mark != nil {
+				c.mark.Epoch = d.real.epoch
+			}
 		}
-		if !d.step(req) {
+		if !d.step(c) {
 			return false
 		}
 		d.sameListing()
@@ -227,7 +232,7 @@ func (d *duel) fight(guard *node.Guard) bool {
 func (d *duel) shorten() bool {
 	req := node.Request{Op: node.OpAcquire, Name: d.name, Value: fmt.Sprintf("%032x:%s", 3, d.name), TTL: 100 * time.Millisecond, Window: d.window, Retention: 2 * time.Hour}
 	for range 2 {
-		if req.Token = node.Token(time.Now().UnixMicro()); !d.step(req) {
+		if req.Token = node.Token(time.Now().UnixMicro()); !d.step(challenge{Request: req}) {
 			return false
 		}
 		req.Op = []node.Op{node.OpRelease, node.OpRelease, node.OpExtend, node.OpAcquire, node.OpBreak}[d.s.IntN(5)]
@@ -236,7 +241,7 @@ func (d *duel) shorten() bool {
 		}
 	}
 	time.Sleep(380 * time.Millisecond)
-	return d.step(node.Request{Op: node.OpInspect, Name: d.name})
+	return d.step(challenge{Request: node.Request{Op: node.OpInspect, Name: d.name}})
 }
 
 // edge is when something expires. A server reads its clock more than once in a
@@ -409,13 +414,57 @@ func remembered(req node.Request, m *node.Memory) string {
 		m.Begun.UnixMicro(), m.Since.UnixMicro(), m.Retention, m.Whole, m.Marked.UnixMicro(), m.New, m.Count, records)
 }
 
+// challenge is a request for a lock, or what is asked in its place.
+type challenge struct {
+	node.Request
+	mark *node.MarkRequest
+}
+
+func (c challenge) String() string {
+	if c.mark != nil {
+		return fmt.Sprintf("mark %d", c.mark.Mark)
+	}
+	return c.Op.String()
+}
+
+// answer is the answer to a challenge.
+type answer struct {
+	node.Reply
+	TrustedFrom time.Time // to a mark, in milliseconds
+}
+
+func marked(r node.MarkReply) answer {
+	return answer{node.Reply{Status: r.Status, Value: r.Reason, Left: r.Left, Now: r.Now, Marker: r.Marker}, r.TrustedFrom.Truncate(time.Millisecond)}
+}
+
+// ask asks a node.
+func (c challenge) ask(n node.Node) (a answer, err error) {
+	if c.mark != nil {
+		r, err := n.(node.Guarded).Mark(context.Background(), *c.mark)
+		return marked(r), err
+	}
+	a.Reply, err = n.Do(context.Background(), c.Request)
+	return a, err
+}
+
+// apply asks the model.
+func (c challenge) apply(s *nodestate.Server, now time.Time) (a answer, wakes []node.Wake, err error) {
+	if c.mark != nil {
+		return marked(s.Mark(now, *c.mark)), nil, nodestate.CheckMark(*c.mark)
+	}
+	if err = nodestate.Check(c.Request); err == nil {
+		a.Reply, wakes = s.Apply(now, c.Request)
+	}
+	return a, wakes, err
+}
+
 // step sends a request to both. It reports false if the time is too near an
 // edge for the answers to be compared.
-func (d *duel) step(req node.Request) bool {
-	sent := time.Now()
-	real, err := d.real.Do(context.Background(), req)
+func (d *duel) step(c challenge) bool {
+	req, sent := c.Request, time.Now()
+	real, err := c.ask(d.real.Node)
 	if err != nil {
-		d.t.Fatalf("%+v: %v", req, err)
+		d.t.Fatalf("%+v: %v", c, err)
 	}
 	took := time.Since(sent)
 	if real.Now.IsZero() { // a release that did not need the clock
@@ -428,7 +477,7 @@ func (d *duel) step(req node.Request) bool {
 		// write took, and by what the clocks' rates may differ.
 		off += d.real.read + 2*time.Millisecond
 	}
-	if req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
+	if c.mark != nil || req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
 		d.real.read = 0
 	}
 	d.real.read = max(d.real.read, took)
@@ -436,13 +485,16 @@ func (d *duel) step(req node.Request) bool {
 		return false
 	}
 	d.now, d.real.epoch = real.Now, max(d.real.epoch, real.Epoch)
-	model, err := d.ask(req)
+	model, err := d.ask(c)
 	if err != nil {
-		d.t.Fatalf("the model on %+v: %v", req, err)
+		d.t.Fatalf("the model on %+v: %v", c, err)
 	}
 	d.fence = max(d.fence, model.Fence)
 	if real.Confirmed {
 		d.reserved++
+	}
+	if c.mark != nil {
+		req = node.Request{TTL: c.mark.Least, Guard: c.mark.Guard}
 	}
 	after := []time.Duration{req.TTL, req.NoRepair, req.Keep, req.Retention}
 	if e := d.model.Stored(d.name); e != nil && len(e.Queue.Waiters) > 0 {
@@ -454,7 +506,7 @@ func (d *duel) step(req node.Request) bool {
 	if m := model.Memory; m != nil {
 		d.begun = m.Begun
 		after = append(after, briefly)
-	} else if req.Op == node.OpMark {
+	} else if c.mark != nil {
 		after = append(after, briefly)
 	}
 	for _, a := range after {
@@ -462,9 +514,9 @@ func (d *duel) step(req node.Request) bool {
 			d.edges = append(d.edges, edge{d.now.Add(a), off})
 		}
 	}
-	d.log = append(d.log, fmt.Sprintf("%v %v %.32s %v token %d ticket %d reserve %d retention %v wait %v once %v keep %v guard %v: %v", d.now.UnixMicro(), req.Op, req.Value, req.Share,
+	d.log = append(d.log, fmt.Sprintf("%v %v %.32s %v token %d ticket %d reserve %d retention %v wait %v once %v keep %v guard %v: %v", d.now.UnixMicro(), c, req.Value, req.Share,
 		req.Token, req.Ticket, req.Reserve, req.Retention, req.Wait, req.Once, req.Keep, req.Guard != nil, real.Status))
-	if a, b := essence(req, real), essence(req, model); a != b {
+	if a, b := c.essence(real), c.essence(model); a != b {
 		d.differ("%s says %s, the model %s", d.rival.name, a, b)
 	}
 	if off := real.Left - model.Left; off.Abs() > 2*d.slowest+took+15*time.Millisecond {
@@ -475,27 +527,28 @@ func (d *duel) step(req node.Request) bool {
 
 // ask asks the model. If the store keeps rows, its renewals in the queue are as
 // coarse as theirs.
-func (d *duel) ask(req node.Request) (node.Reply, error) {
+func (d *duel) ask(c challenge) (answer, error) {
 	var before nodestate.Entry
-	if e := d.model.Stored(req.Name); e != nil {
+	if e := d.model.Stored(c.Name); e != nil {
 		before = e.Clone()
 		before.Settle(d.now)
 	}
-	if err := nodestate.Check(req); err != nil {
-		return node.Reply{}, err
-	}
-	reply, wakes := d.model.Apply(d.now, req)
+	reply, wakes, err := c.apply(&d.model, d.now)
 	for _, w := range wakes {
 		d.wakes = append(d.wakes, described(w))
 	}
-	if e := d.model.Stored(req.Name); e != nil && d.rival.rows {
+	if e := d.model.Stored(c.Name); e != nil && d.rival.rows && c.mark == nil {
 		e.Queue.Coarsen(&before.Queue)
 	}
-	return reply, nil
+	return reply, err
 }
 
 // essence is what is compared of a reply.
-func essence(req node.Request, r node.Reply) string {
+func (c challenge) essence(r answer) string {
+	req := c.Request
+	if c.mark != nil {
+		req = node.Request{}
+	}
 	text := fmt.Sprintf("%v, holder or reason %q", r.Status, r.Value)
 	// To what is granted as it was asked a server may repeat the token.
 	repeated := r.Status == node.Granted && (req.Op == node.OpExtend || req.Token == 0)
@@ -517,7 +570,7 @@ func essence(req node.Request, r node.Reply) string {
 	if r.Guard != nil {
 		text += fmt.Sprintf(", list %s of generation %d, told %v, from %q", r.Guard.Membership, r.Guard.Generation, r.Guard.Told, r.Guard.From)
 	}
-	if req.Op == node.OpMark || req.Op == node.OpAcquire && r.Status == node.Granted {
+	if c.mark != nil || req.Op == node.OpAcquire && r.Status == node.Granted {
 		text += fmt.Sprintf(", epoch %d", r.Epoch)
 	}
 	return text + remembered(req, r.Memory)

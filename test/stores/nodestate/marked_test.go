@@ -3,7 +3,6 @@
 package nodestate_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -55,46 +54,42 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 				log = append(log, "promotion")
 			}
 			guard := guards[[]int{0, 0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 5, 5, 6}[s.IntN(14)]]
-			req := node.Request{Op: node.OpMark, Guard: guard, Mark: node.Mark(s.IntN(7)),
-				TTL:   []time.Duration{0, 0, 6 * time.Hour}[s.IntN(3)],
-				Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[s.IntN(8)/3]}
+			c := challenge{mark: &node.MarkRequest{Guard: guard, Mark: node.Mark(s.IntN(7)),
+				Least: []time.Duration{0, 0, 6 * time.Hour}[s.IntN(3)],
+				Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[s.IntN(8)/3]}}
 			if one(s, 3) || guard.Off {
 				name := fmt.Sprint("marked/", seed, "/", i-i%10)
 				ops := []node.Op{node.OpAcquire, node.OpAcquire, node.OpExtend, node.OpRepair, node.OpBreak}
-				req = node.Request{Op: ops[s.IntN(len(ops))], Guard: guard, Name: name, Value: fmt.Sprintf("%032x:%s", s.IntN(2), name),
-					TTL: min(guard.MaxTTL, []time.Duration{time.Hour, time.Hour, 3 * time.Hour}[s.IntN(3)]), Window: 2 * time.Second, Retention: time.Hour, Token: node.Token(time.Now().UnixMicro())}
+				c = challenge{Request: node.Request{Op: ops[s.IntN(len(ops))], Guard: guard, Name: name, Value: fmt.Sprintf("%032x:%s", s.IntN(2), name),
+					TTL: min(guard.MaxTTL, []time.Duration{time.Hour, time.Hour, 3 * time.Hour}[s.IntN(3)]), Window: 2 * time.Second, Retention: time.Hour, Token: node.Token(time.Now().UnixMicro())}}
 			}
 			if one(s, 12) {
 				known++ // another node has noted a later marking
 			}
-			req.Epoch = known
-			req.Epochs = []node.Epochs{"", "", "0a0a0a0a:1", "0:3,0a0a0a0a:3,0b0b0b0b:1", "0:2,0b0b0b0b:2,0c0c0c0c:1", "0:4,0b0b0b0b:5", "00000000:2,0:2"}[s.IntN(7)]
-			req.Lineage = []string{"", "0a0a0a0a", "0b0b0b0b"}[s.IntN(3)]
-			real, err := n.Do(context.Background(), req)
+			c.Epoch = known
+			epochs := []node.Epochs{"", "", "0a0a0a0a:1", "0:3,0a0a0a0a:3,0b0b0b0b:1", "0:2,0b0b0b0b:2,0c0c0c0c:1", "0:4,0b0b0b0b:5", "00000000:2,0:2"}[s.IntN(7)]
+			lineage := []string{"", "0a0a0a0a", "0b0b0b0b"}[s.IntN(3)]
+			if c.mark != nil {
+				c.mark.Epoch, c.mark.Epochs, c.mark.Lineage = known, epochs, lineage
+			}
+			real, err := c.ask(n.Node)
 			if err != nil {
 				t.Fatal(err)
 			}
 			now, known = real.Now, max(known, real.Epoch)
-			check.Must(t, nodestate.Check(req))
-			said, _ := model.Apply(now, req)
-			log = append(log, fmt.Sprintf("%v %d %v: %v", req.Op, req.Mark, *guard, real.Status))
-			seen[fmt.Sprint(req.Op, req.Mark, real.Status)]++
-			for _, r := range []*node.Reply{&real, &said} {
-				r.TrustedFrom = r.TrustedFrom.Truncate(time.Millisecond)
-			}
-			a, b := essence(req, real), essence(req, said)
-			if req.Op == node.OpMark || real.Status == node.Granted && req.Op == node.OpAcquire {
-				a += fmt.Sprintf(", epoch %d", real.Epoch)
-				b += fmt.Sprintf(", epoch %d", said.Epoch)
-			}
-			if real.Epochs != "" || req.Op == node.OpMark { // a common grant leaves them out
+			said, _, err := c.apply(&model, now)
+			check.Must(t, err)
+			log = append(log, fmt.Sprintf("%v %v: %v", c, *guard, real.Status))
+			seen[fmt.Sprint(c, real.Status)]++
+			a, b := c.essence(real), c.essence(said)
+			if real.Epochs != "" || c.mark != nil { // a common grant leaves them out
 				a += fmt.Sprintf(", lineage %s, epochs %q", real.Lineage, real.Epochs)
 				b += fmt.Sprintf(", lineage %s, epochs %q", said.Lineage, said.Epochs)
 			}
 			if real.Guard != nil && said.Guard != nil && *real.Guard != *said.Guard {
 				a, b = fmt.Sprintf("%+v", *real.Guard), fmt.Sprintf("%+v", *said.Guard)
 			}
-			if a != b || (real.Left-said.Left).Abs() > time.Second || req.Op == node.OpMark && real.TrustedFrom.Sub(said.TrustedFrom).Abs() > time.Second {
+			if a != b || (real.Left-said.Left).Abs() > time.Second || real.TrustedFrom.Sub(said.TrustedFrom).Abs() > time.Second {
 				t.Fatalf("seed %d: the server says %s, for another %v, trusted from %v, the model %s, %v, %v, to the last of:\n%s",
 					seed, a, real.Left, real.TrustedFrom, b, said.Left, said.TrustedFrom, joined(log))
 			}

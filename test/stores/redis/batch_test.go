@@ -143,15 +143,13 @@ func TestCommonRequestsRunFewCommands(t *testing.T) {
 	guard := &node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Hour, Window: time.Hour, Quarantine: time.Second}
 	do := func(req node.Request) {
 		t.Helper()
-		req.Guard, req.Retention, req.Window = guard, 4*time.Hour, time.Hour
-		if req.Op != node.OpMark {
-			req.TTL = time.Hour
-		}
+		req.Guard, req.Retention, req.Window, req.TTL = guard, 4*time.Hour, time.Hour, time.Hour
 		if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
 			t.Errorf("%v is answered %v, %v", req.Op, r, err)
 		}
 	}
-	do(node.Request{Op: node.OpMark, Mark: node.MarkFresh})
+	_, err = n.(node.Guarded).Mark(t.Context(), node.MarkRequest{Mark: node.MarkFresh, Guard: guard})
+	must(t, err)
 	do(acquisition("first", "value")) // by it the client learns the marker
 	executed := func(what func()) string {
 		s.Do("CONFIG", "RESETSTAT")

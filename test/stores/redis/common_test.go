@@ -33,7 +33,7 @@ func TestCommonRequestsAreAnsweredWithANumber(t *testing.T) {
 				n := redis.New(d, s.URL())
 				guarded := guard != nil && !guard.Off
 				if guarded {
-					if r, err := n.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: guard}); err != nil || r.Status != node.Granted {
+					if r, err := n.Mark(t.Context(), node.MarkRequest{Mark: node.MarkFresh, Guard: guard}); err != nil || r.Status != node.Granted {
 						t.Fatal(r, err)
 					}
 				}
@@ -91,7 +91,7 @@ func TestCommonRequestsAreAnsweredWithANumber(t *testing.T) {
 				other, marks := *guard, redis.New(newTap(t, kind, s), s.URL())
 				other.Membership = "0123456789abcdef"
 				for _, g := range []*node.Guard{&other, guard} {
-					if r, err := marks.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: g}); err != nil || r.Status != node.Quarantined {
+					if r, err := marks.Mark(t.Context(), node.MarkRequest{Mark: node.MarkReplace, Guard: g}); err != nil || r.Status != node.Quarantined {
 						t.Fatal(r, err)
 					}
 				}

@@ -120,14 +120,20 @@ func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 			t.Errorf("%v is answered %+v, %v", req.Op, r, err)
 		}
 	}
+	mark := func(what node.Mark, want node.Status) {
+		t.Helper()
+		if r, err := n.(node.Guarded).Mark(t.Context(), node.MarkRequest{Mark: what, Guard: guard}); err != nil || r.Status != want || r.Left > guard.Quarantine {
+			t.Errorf("a mark is answered %+v, %v", r, err)
+		}
+	}
 	for _, reason := range []string{"new", "membership"} {
 		server.Do("DEL", "redlatch:1:marker")
-		do(node.Request{Op: node.OpMark, Mark: node.MarkFresh}, node.Granted)
+		mark(node.MarkFresh, node.Granted)
 		parts := strings.Fields(server.Do("GET", "redlatch:1:marker"))
 		parts[9], parts[10] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro()), reason
 		server.Do("SET", "redlatch:1:marker", strings.Join(parts, " "))
 		do(node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Second}, node.Quarantined)
-		do(node.Request{Op: node.OpMark, Mark: node.MarkWrite}, node.Quarantined)
+		mark(node.MarkWrite, node.Quarantined)
 		do(node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Second}, node.Quarantined)
 	}
 }

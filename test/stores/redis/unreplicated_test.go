@@ -29,7 +29,7 @@ func TestServerWithoutItsReplicasIsBarredAndNotMarked(t *testing.T) {
 		return g
 	}
 	mark := func(m node.Mark, g *node.Guard) string {
-		r, err := n.Do(t.Context(), node.Request{Op: node.OpMark, Mark: m, Guard: g})
+		r, err := n.(node.Guarded).Mark(t.Context(), node.MarkRequest{Mark: m, Guard: g})
 		if err != nil {
 			code, _, _ := strings.Cut(err.Error(), " ")
 			return code
@@ -79,7 +79,7 @@ func TestServerWithoutItsReplicasIsBarredAndNotMarked(t *testing.T) {
 	replicaOf(t, s, 1)
 	awaitReplicas(t, s, 1)
 	eventually(t, patience, func() error {
-		r, err := n.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: guard(mine, 1)})
+		r, err := n.(node.Guarded).Mark(t.Context(), node.MarkRequest{Mark: node.MarkWrite, Guard: guard(mine, 1)})
 		if err == nil && (r.Status != node.Quarantined || r.Left < 50*time.Second) {
 			t.Errorf("with a replica it is marked %+v", r)
 		}
