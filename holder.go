@@ -237,8 +237,7 @@ func (h *Holder) same(other *Holder) bool {
 // quorum names the same holder, or readers, or slots, or none.
 func (c *Client) state(ctx context.Context, name, key string) (holder *Holder, agreed bool, err error) {
 	began := c.cluster.Clock().Uptime()
-	asks := protocol.AskAll(len(c.cluster.Members()), node.Request{Op: node.OpInspect, Name: key})
-	results := c.cluster.Survey(ctx, asks, func(protocol.Ask, node.Result) bool { return false })
+	results := c.cluster.Inspect(ctx, key, func() bool { return false })
 	quorum, free, silent := protocol.Quorum(len(results)), 0, 0
 	for _, r := range results {
 		switch {

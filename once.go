@@ -109,6 +109,6 @@ func (c *Client) job(name, occurrence string) (*job, error) {
 	}
 	return &job{c: c, name: name, Job: protocol.Job{
 		Nodes:   len(c.cluster.Members()),
-		Request: node.Request{Name: key, Occurrence: occurrence, Retention: c.opts.CompletedRetention},
+		Request: node.RecordsRequest{Name: key, Occurrence: occurrence, Retention: c.opts.CompletedRetention},
 	}}, nil
 }

@@ -98,8 +98,8 @@ func TestOccurrenceThatFailedIsNotDone(t *testing.T) {
 func TestOneRecordMeansCompletedAndIsWrittenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, c := locktest.New(t, 3, redlatch.Options{})
-		mark := node.Request{Op: node.OpComplete, Name: "job", Occurrence: "1", Retention: time.Hour}
-		if _, err := links[1].Do(t.Context(), mark); err != nil {
+		mark := node.RecordsRequest{Op: node.OpComplete, Name: "job", Occurrence: "1", Retention: time.Hour}
+		if _, err := links[1].Records(t.Context(), mark); err != nil {
 			t.Fatal(err)
 		}
 		links[0].Cut() // so that the mark is among the answers
@@ -107,7 +107,7 @@ func TestOneRecordMeansCompletedAndIsWrittenBack(t *testing.T) {
 			t.Errorf("%v, %v", ran, err)
 		}
 		synctest.Wait()
-		if r, err := links[2].Do(t.Context(), node.Request{Op: node.OpCheck, Name: "job", Occurrence: "1", Retention: time.Hour}); err != nil || r.Status != node.Granted {
+		if r, err := links[2].Records(t.Context(), node.RecordsRequest{Op: node.OpCheck, Name: "job", Occurrence: "1", Retention: time.Hour}); err != nil || r.Status != node.Granted {
 			t.Errorf("the third node answers %v, %v", r.Status, err)
 		}
 	})

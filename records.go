@@ -34,8 +34,8 @@ func (j *job) handle(ctx context.Context, what protocol.JobEventKind) (protocol.
 	for asks := j.Handle(protocol.JobEvent{Kind: what}); len(asks) > 0; {
 		round := j.Round
 		op, began = asks[0].Request.Op, cluster.Clock().Uptime()
-		results = cluster.Survey(ctx, asks, func(a protocol.Ask, r node.Result) bool {
-			e := protocol.JobEvent{Kind: protocol.Answered, Ask: a, Result: r}
+		results = cluster.Records(ctx, asks, func(a protocol.Ask, r *node.RecordsReply) bool {
+			e := protocol.JobEvent{Kind: protocol.Answered, Ask: a, Reply: r}
 			for _, m := range cluster.Members() {
 				if m.Failing() {
 					e.Away |= protocol.Of(m.Index())

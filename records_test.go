@@ -259,8 +259,8 @@ func TestEveryRecordIsCopied(t *testing.T) {
 		const records = 2*node.MaxRecords + 1
 		for i := range records {
 			for _, s := range stores[:2] {
-				req := node.Request{Op: node.OpComplete, Name: "job", Occurrence: fmt.Sprint(i), Retention: time.Hour}
-				if _, err := s.Do(t.Context(), req); err != nil {
+				req := node.RecordsRequest{Op: node.OpComplete, Name: "job", Occurrence: fmt.Sprint(i), Retention: time.Hour}
+				if _, err := s.Records(t.Context(), req); err != nil {
 					t.Fatal(err)
 				}
 			}

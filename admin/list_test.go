@@ -100,8 +100,8 @@ func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 		began := time.Now()
 		remember := func(occurrence string, links ...*locktest.Link) {
 			for _, l := range links {
-				req := node.Request{Op: node.OpComplete, Name: "p:job", Occurrence: occurrence, Retention: time.Hour}
-				if r, err := l.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+				req := node.RecordsRequest{Op: node.OpComplete, Name: "p:job", Occurrence: occurrence, Retention: time.Hour}
+				if r, err := l.Records(t.Context(), req); err != nil || r.Status != node.Granted {
 					t.Fatal(r.Status, err)
 				}
 			}

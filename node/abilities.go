@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// This file has what a Node may be able to do beyond Do.
+// This file has what a Node may be able to do beyond Do, which is for locks.
 
 // Starter is implemented by a Node that needs no goroutine for a request in
 // flight.
@@ -62,6 +62,13 @@ type Guarded interface {
 	// node: because another server, which lacks the last writes, can replace
 	// it.
 	GuardsAlone() bool
+}
+
+// Recorder is implemented by a Node that keeps records of what is completed.
+type Recorder interface {
+	Node
+	// Records reads or writes the records of a name. Its errors are as those of Do.
+	Records(ctx context.Context, req RecordsRequest) (RecordsReply, error)
 }
 
 // ReplicaCounter is implemented by a Guarded node that can require replicas: it

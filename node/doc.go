@@ -21,7 +21,7 @@
 //  4. Shares: Shared and Slotted holders beside each other. Holders has the
 //     rules. Readers' tokens are judged by JudgeShared, and the node keeps a floor
 //     besides the fence.
-//  5. Records of what is completed: OpComplete, OpCheck, OpRecords and OpAdopt.
+//  5. Records of what is completed: Recorder.
 //  6. A queue: Request.Wait, Ticket and OpYield.
 //  7. Lister: it enumerates the node's locks.
 //

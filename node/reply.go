@@ -137,10 +137,6 @@ type Reply struct {
 	// were started after it may have been executed before it.
 	Again bool
 
-	// Memory is what the node remembers of the name's completed occurrences (to
-	// an OpCheck, OpComplete, OpRecords or OpAdopt).
-	Memory *Memory
-
 	// Marker is what the node says of its marker, for a request with a Guard.
 	Marker
 
@@ -150,33 +146,6 @@ type Reply struct {
 
 	// Wakes says that the node will notify us when the name is kept for us.
 	Wakes bool
-}
-
-// Memory says how far a node's records of a name can be relied on: a node that
-// lost its data has no record of what was completed before. Times are on the
-// node's own clock.
-type Memory struct {
-	// Begun is when the node's memory of the name began. It identifies the
-	// memory: one that begins after a loss begins later.
-	Begun time.Time
-	// Since is from when on the records are complete. It is before Begun if
-	// other nodes' records were copied.
-	Since time.Time
-	// Retention is the longest Retention of the requests about records of the
-	// name, as far as the memory reaches. A memory that is older than all of
-	// them has every record.
-	Retention time.Duration
-	// Whole says that the memory is whole: the node has every record of the name
-	// that it ever had, however young the memory.
-	Whole bool
-	// Marked is when the node was last marked: it has lost nothing since. Zero
-	// if that is not known. New says that it had no data then.
-	Marked time.Time
-	New    bool
-	// Count is how many records of the name there are, and Records some of them
-	// (to an OpRecords).
-	Count   int
-	Records []Record
 }
 
 // NoExpiry as a time left means that the key has no expiry at all.

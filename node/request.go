@@ -47,7 +47,7 @@ const (
 	// to an OpRelease, and Rank is the place of Value in the queue. Once is
 	// always implied. A node without a queue returns an error.
 	OpYield
-	// OpMark is what a MarkRequest asks, in errors. It is no Op of a Request.
+	// OpMark is what a MarkRequest asks, in errors.
 	OpMark
 	// OpBreak takes the name away from all its holders and raises the fence and
 	// the floor to Token, so that the next holder has a higher token. It is
@@ -59,9 +59,9 @@ const (
 	// Granted if the name is now free; else Foreign, Stale, Ahead or
 	// Misconfigured, and nothing was changed.
 	OpBreak
-	// OpComplete records that the Occurrence of the name is completed, and keeps
-	// the record for Retention. Holders, queue and fence do not matter.
-	// Repeating it is harmless. Granted.
+	// OpComplete is the first Op of a RecordsRequest; the ones before are for locks. It
+	// records that the Occurrence of the name is completed, and keeps
+	// the record for Retention. Repeating it is harmless. Granted.
 	OpComplete
 	// OpCheck asks whether the Occurrence of the name is completed. Granted if
 	// there is a record, else Absent. It changes no record, but the node's
@@ -78,12 +78,6 @@ const (
 	// since.
 	OpAdopt
 )
-
-// MaxRecords is the highest number of records in one OpRecords or OpAdopt.
-const MaxRecords = 1000
-
-// MaxOccurrence is the longest Occurrence, in bytes.
-const MaxOccurrence = 256
 
 // String returns the operation's name.
 func (o Op) String() string {
@@ -108,7 +102,7 @@ var opTexts = [...]string{
 	OpAdopt:    "copy records",
 }
 
-// A Request is what a client asks of a Node.
+// A Request is what a client asks of a Node about a lock.
 type Request struct {
 	Op Op
 
@@ -143,28 +137,16 @@ type Request struct {
 	Window time.Duration
 
 	// Clock is what the clocks of the other nodes show, for a node that has none:
-	// Token is compared with it, and Until. Operations on records
-	// ignore it, and so does a node with a clock. If it is zero, such a node takes
+	// Token is compared with it, and Until. A node with a clock ignores it. If it is zero, such a node takes
 	// the clock of the process.
 	Clock time.Time
 
-	// Retention is how long the node remembers the fence after its last use, or
-	// a record (OpComplete), or the name (OpCheck, OpRecords, OpAdopt).
+	// Retention is how long the node remembers the fence after its last use.
 	Retention time.Duration
 
 	// Keep, if it is not 0, is how long an OpRelease lets the share live on. It
 	// never prolongs it.
 	Keep time.Duration
-
-	// Occurrence is what an OpComplete or OpCheck is about: one of the times
-	// at which a job is due. It has 1 to MaxOccurrence bytes.
-	Occurrence string
-
-	// Skip is how many records an OpRecords leaves out.
-	Skip int
-
-	// Adopt is what an OpAdopt stores.
-	Adopt *Adoption
 
 	// Until is the time, on the node's own clock, after which an OpRepair
 	// is too late, and Stale: its sender may have released the lock since. Of an OpAcquire it is when its caller
@@ -201,8 +183,7 @@ type Request struct {
 	// Guard is what a Guarded node compares its marker with before it grants an
 	// OpAcquire or OpRepair. For an OpExtend or OpBreak it compares the
 	// membership only, and an OpExtend must also be within the marker's MaxTTL.
-	// For an OpCheck and the other operations on records it says whether the
-	// node may have lost some. With nil the node ignores its marker. Only a Mark writes one.
+	// With nil the node ignores its marker. Only a Mark writes one.
 	Guard *Guard
 
 	// Epoch is the highest epoch that the client knows of this node's marker.
@@ -212,24 +193,4 @@ type Request struct {
 
 	// Foreign makes an OpBreak remove a key that is no plain lock.
 	Foreign bool
-}
-
-// Adoption is what a node takes over from others.
-type Adoption struct {
-	// Begun is when the node's memory of the name began, as it said.
-	Begun time.Time
-	// Records are what others have: MaxRecords at the most.
-	Records []Record
-	// Whole makes the node's memory of the name whole. The records that it has
-	// then include all that were completed before.
-	Whole bool
-	// Since is from when on the records are complete, on the node's own clock,
-	// for Whole.
-	Since time.Time
-}
-
-// Record says that an occurrence is completed.
-type Record struct {
-	Occurrence string
-	Left       time.Duration // until it is forgotten
 }

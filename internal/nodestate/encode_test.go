@@ -38,23 +38,27 @@ func goOnAlike(t *testing.T, seed uint64, last node.Op, store func(e Entry, now 
 			Op: node.Op(1 + r.IntN(int(last))), Value: string(rune('a' + r.IntN(5))), TTL: time.Duration(1+r.IntN(1000)) * time.Millisecond,
 			Token: node.Token(now.UnixMicro() + int64(r.IntN(1000))), Window: time.Second, Retention: time.Second,
 			NoRepair: time.Duration(r.IntN(2)) * time.Second, Keep: time.Duration(r.IntN(2)) * 300 * time.Millisecond,
-			Wait: r.IntN(2) == 0, Ticket: now.UnixMicro() - int64(r.IntN(1000)), Occurrence: string(rune('0' + r.IntN(3))),
+			Wait: r.IntN(2) == 0, Ticket: now.UnixMicro() - int64(r.IntN(1000)),
 			Share: []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 3}}[r.IntN(3)],
 		}
 		if req.Op == node.OpMark {
 			continue
 		}
+		record := node.RecordsRequest{Op: req.Op, Occurrence: string(rune('0' + r.IntN(3))), Retention: time.Second}
 		if req.Op == node.OpAdopt {
-			req.Adopt = &node.Adoption{Begun: plain.Records.Begun, Whole: r.IntN(2) == 0, Since: now.Add(-time.Minute),
-				Records: []node.Record{{Occurrence: req.Occurrence, Left: time.Duration(r.IntN(2000)) * time.Millisecond}}}
+			record.Adopt = &node.Adoption{Begun: plain.Records.Begun, Whole: r.IntN(2) == 0, Since: now.Add(-time.Minute),
+				Records: []node.Record{{Occurrence: record.Occurrence, Left: time.Duration(r.IntN(2000)) * time.Millisecond}}}
 		}
-		want, wakes := plain.apply(now, req, true, origin{})
-		got, sameWakes := stored.apply(now, req, true, origin{})
-		for _, r := range []*node.Reply{&want, &got} {
-			if m := r.Memory; m != nil {
-				m.Begun, m.Since = m.Begun.UTC(), m.Since.UTC()
+		ask := func(e *Entry) (any, []node.Wake) {
+			if req.Op < node.OpComplete {
+				return e.apply(now, req, true)
 			}
+			m := new(Server).RecordsOf(e, now, record)
+			m.Begun, m.Since = m.Begun.UTC(), m.Since.UTC()
+			return m, nil
 		}
+		want, wakes := ask(&plain)
+		got, sameWakes := ask(&stored)
 		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(sameWakes, wakes) {
 			t.Fatalf("seed %d: %v of %q: %+v, want %+v", seed, req.Op, req.Value, got, want)
 		}

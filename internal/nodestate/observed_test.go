@@ -58,7 +58,7 @@ func TestTimerStandsForATimeUntilThatIsSetAnew(t *testing.T) {
 	if again(&e); e.LeaveForHolders("second", now) != 0 {
 		t.Error("the same times have a second timer")
 	}
-	e.apply(now, node.Request{Op: node.OpExtend, Value: "a", TTL: 3 * time.Second, Share: share}, true, origin{})
+	e.apply(now, node.Request{Op: node.OpExtend, Value: "a", TTL: 3 * time.Second, Share: share}, true)
 	again(&e)
 	for i, want := range []string{"", "timer"} {
 		if s, ok := StampOf(e.Holders[i].Until); !ok || s.Timer != want {

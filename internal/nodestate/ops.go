@@ -9,11 +9,8 @@ import (
 // apply executes a request that has passed Check. It returns the reply and the
 // notifications to deliver; none are delivered if wakes is false. It ignores the
 // marker: see Server.
-func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (node.Reply, []node.Wake) {
+func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, []node.Wake) {
 	e.Settle(now)
-	if isRecords(req.Op) {
-		return e.records(req, now, o), nil
-	}
 	s := &serving{now: now, fence: e.Fence, turn: turnOf(wakes)}
 	if req.Wait && req.Op == node.OpAcquire || req.Op == node.OpYield {
 		s.asker = req.Value

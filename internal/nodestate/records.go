@@ -2,6 +2,7 @@ package nodestate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -65,12 +66,12 @@ type origin struct {
 
 // origin returns what the marker says about the server's data. A server that
 // restarted, or was flushed, is marked anew.
-func (s *Server) origin(req node.Request) (o origin) {
-	if req.Guard == nil || req.Guard.Off {
+func (s *Server) origin(g *node.Guard) (o origin) {
+	if g == nil || g.Off {
 		return o
 	}
 	o.server = s.ID
-	if m := s.Marker; m.by(s.ID) && m.Guard.Membership == req.Guard.Membership {
+	if m := s.Marker; m.by(s.ID) && m.Guard.Membership == g.Membership {
 		o.marked = m.TrustedFrom
 		if m.Reason != node.ReasonFresh {
 			o.marked = o.marked.Add(-m.Guard.Quarantine)
@@ -80,11 +81,34 @@ func (s *Server) origin(req node.Request) (o origin) {
 	return o
 }
 
-// isRecords reports whether an operation is about records.
-func isRecords(op node.Op) bool { return op >= node.OpComplete && op <= node.OpAdopt }
+// CheckRecords refuses a request that is not valid.
+func CheckRecords(req node.RecordsRequest) error {
+	switch {
+	case req.Op < node.OpComplete || req.Op > node.OpAdopt:
+		return fmt.Errorf("operation %d on records is unknown", req.Op)
+	case (req.Op == node.OpComplete || req.Op == node.OpCheck) && (req.Occurrence == "" || len(req.Occurrence) > node.MaxOccurrence):
+		return &node.ConfigError{Field: "Occurrence", Value: req.Occurrence, Bound: fmt.Sprintf("of 1 to %d bytes", node.MaxOccurrence)}
+	case req.Op == node.OpAdopt && (req.Adopt == nil || len(req.Adopt.Records) > node.MaxRecords), req.Skip < 0:
+		return fmt.Errorf("an operation on records without records, or with more than %d", node.MaxRecords)
+	}
+	return nil
+}
 
-// records executes an operation on the records of a name.
-func (e *Entry) records(req node.Request, now time.Time, o origin) node.Reply {
+// Records executes a request that has passed CheckRecords.
+func (s *Server) Records(now time.Time, req node.RecordsRequest) node.RecordsReply {
+	e := s.entry(req.Name, now)
+	reply := s.RecordsOf(e, now, req)
+	s.store(req.Name, e, now)
+	return reply
+}
+
+// RecordsOf executes a request for the name of an entry, which is stored elsewhere.
+func (s *Server) RecordsOf(e *Entry, now time.Time, req node.RecordsRequest) node.RecordsReply {
+	e.Settle(now)
+	return e.records(req, now, s.origin(req.Guard))
+}
+
+func (e *Entry) records(req node.RecordsRequest, now time.Time, o origin) node.RecordsReply {
 	r := &e.Records
 	// A memory of another server, or of the time before a restart, may lack the
 	// last records.
@@ -92,8 +116,7 @@ func (e *Entry) records(req node.Request, now time.Time, o origin) node.Reply {
 		begun := time.UnixMicro(now.UnixMicro()) // as it is stored
 		r.Begun, r.Since, r.Server, r.Whole = begun, begun, o.server, false
 	}
-	reply := node.Reply{Status: node.Granted, Now: now}
-	var page []node.Record
+	reply := node.RecordsReply{Status: node.Granted, Now: now}
 	switch a := req.Adopt; {
 	case req.Op == node.OpAdopt && !a.Begun.Equal(r.Begun):
 		reply.Status = node.Stale
@@ -113,7 +136,7 @@ func (e *Entry) records(req node.Request, now time.Time, o origin) node.Reply {
 		all := r.ordered()
 		all = all[min(req.Skip, len(all)):]
 		for _, x := range all[:min(len(all), node.MaxRecords)] {
-			page = append(page, node.Record{Occurrence: x.Occurrence, Left: x.Until.Sub(now)})
+			reply.Records = append(reply.Records, node.Record{Occurrence: x.Occurrence, Left: x.Until.Sub(now)})
 		}
 	default:
 		if _, completed := r.Completed[req.Occurrence]; !completed {
@@ -122,10 +145,8 @@ func (e *Entry) records(req node.Request, now time.Time, o origin) node.Reply {
 	}
 	r.Until = later(r.Until, now.Add(req.Retention))
 	r.Retention = max(r.Retention, req.Retention)
-	reply.Memory = &node.Memory{
-		Begun: r.Begun, Since: r.Since, Whole: r.Whole, Retention: r.Retention,
-		Marked: o.marked, New: o.new, Count: len(r.Completed), Records: page,
-	}
+	reply.Begun, reply.Since, reply.Whole, reply.Retention = r.Begun, r.Since, r.Whole, r.Retention
+	reply.Marked, reply.New, reply.Count = o.marked, o.new, len(r.Completed)
 	return reply
 }
 

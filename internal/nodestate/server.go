@@ -31,14 +31,10 @@ const leastSweep = 64
 // Check refuses a request that is not valid.
 func Check(req node.Request) error {
 	switch {
-	case req.Op < node.OpAcquire || req.Op == node.OpMark || req.Op > node.OpAdopt:
+	case req.Op < node.OpAcquire || req.Op == node.OpMark || req.Op > node.OpBreak:
 		return fmt.Errorf("operation %d is unknown", req.Op)
 	case req.Token > node.MaxToken || req.Reserve > node.MaxToken-req.Token:
 		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
-	case (req.Op == node.OpComplete || req.Op == node.OpCheck) && (req.Occurrence == "" || len(req.Occurrence) > node.MaxOccurrence):
-		return &node.ConfigError{Field: "Occurrence", Value: req.Occurrence, Bound: fmt.Sprintf("of 1 to %d bytes", node.MaxOccurrence)}
-	case req.Op == node.OpAdopt && (req.Adopt == nil || len(req.Adopt.Records) > node.MaxRecords), req.Skip < 0:
-		return fmt.Errorf("an operation on records without records, or with more than %d", node.MaxRecords)
 	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
 		return fmt.Errorf("TTL is %v: must be positive", req.TTL)
 	}
@@ -68,7 +64,7 @@ func (s *Server) ApplyTo(e *Entry, now time.Time, req node.Request) (node.Reply,
 			req.Reserve = 0 // what was forgotten here may include higher tokens
 		}
 	}
-	reply, wakes := e.apply(now, req, !s.Silent, s.origin(req))
+	reply, wakes := e.apply(now, req, !s.Silent)
 	if req.Guard != nil && !req.Guard.Off && reply.Status == node.Granted {
 		switch {
 		case req.Op == node.OpAcquire:

@@ -88,26 +88,18 @@ const (
 // JobEvent is one thing that happened.
 type JobEvent struct {
 	Kind JobEventKind
-	// Answered: what was asked, and the result. Away are the nodes that failed when
-	// they were last asked.
-	Ask    Ask
-	Result node.Result
-	Away   Set
+	// Answered: what was asked, and the reply; nil if the node failed. Away are the
+	// nodes that failed when they were last asked.
+	Ask   Ask
+	Reply *node.RecordsReply
+	Away  Set
 }
 
 // Ask is a request to one node.
 type Ask struct {
 	Node    int
 	Round   int // of the Job
-	Request node.Request
-}
-
-// AskAll returns a request for each of n nodes.
-func AskAll(n int, req node.Request) (asks []Ask) {
-	for i := range n {
-		asks = append(asks, Ask{Node: i, Request: req})
-	}
-	return asks
+	Request node.RecordsRequest
 }
 
 // Job is one call. Its caller sets the first fields, and reads the others.
@@ -115,7 +107,7 @@ type Job struct {
 	Nodes int
 	// Request is what all requests have: Name, Occurrence, Guard and Retention,
 	// which becomes the longest that the nodes know of the name.
-	Request node.Request
+	Request node.RecordsRequest
 
 	State JobState
 	// Round counts what is asked: when it changes, no former answer is awaited.
@@ -149,8 +141,8 @@ func (j *Job) Handle(e JobEvent) []Ask {
 		j.Awaited = 0
 	default:
 		j.Awaited &^= Of(e.Ask.Node)
-		if e.Result.Err == nil {
-			j.take(e.Ask.Node, e.Result.Reply)
+		if e.Reply != nil {
+			j.take(e.Ask.Node, e.Reply)
 		}
 	}
 	if j.Awaited == 0 || j.quorum() && (j.State == Recording ||
@@ -184,7 +176,7 @@ func (j *Job) ask(s JobState, to Set) (asks []Ask) {
 }
 
 // take takes an answer.
-func (j *Job) take(i int, r node.Reply) {
+func (j *Job) take(i int, r *node.RecordsReply) {
 	j.Answers |= Of(i)
 	more := j.State == Copying && r.Status == node.Granted && j.from+node.MaxRecords < len(j.records)
 	switch said := &j.Said[i]; {
@@ -192,11 +184,11 @@ func (j *Job) take(i int, r node.Reply) {
 		*said = SaidBy(r)
 		j.Found = Find(j.Said)
 		j.Request.Retention = max(j.Request.Retention, said.Retention)
-	case j.State == Reading && r.Memory != nil && r.Memory.Begun.Equal(said.Begun): // it has lost nothing since
-		for _, x := range r.Memory.Records {
+	case j.State == Reading && r.Begun.Equal(said.Begun): // it has lost nothing since
+		for _, x := range r.Records {
 			j.Union[x.Occurrence] = max(j.Union[x.Occurrence], x.Left)
 		}
-		if more = len(r.Memory.Records) == node.MaxRecords; !more {
+		if more = len(r.Records) == node.MaxRecords; !more {
 			j.Read |= Of(i)
 		}
 	}

@@ -39,15 +39,14 @@ type Said struct {
 }
 
 // SaidBy returns what a node said in reply to an OpCheck.
-func SaidBy(r node.Reply) Said {
-	s := Said{Answered: true, Completed: r.Status == node.Granted, Whole: true, Now: r.Now}
-	if m := r.Memory; m != nil {
-		s.Count, s.Whole, s.New, s.Retention = m.Count, m.Whole, m.New, m.Retention
-		s.Begun, s.Reach, s.Lasted = m.Begun, r.Now.Sub(m.Since), r.Now.Sub(m.Begun)
-		if !m.Marked.IsZero() {
-			s.Age = r.Now.Sub(m.Marked)
-			s.Lasted = max(s.Lasted, s.Age)
-		}
+func SaidBy(r *node.RecordsReply) Said {
+	s := Said{
+		Answered: true, Completed: r.Status == node.Granted, Count: r.Count, Whole: r.Whole, New: r.New, Retention: r.Retention,
+		Now: r.Now, Begun: r.Begun, Reach: r.Now.Sub(r.Since), Lasted: r.Now.Sub(r.Begun),
+	}
+	if !r.Marked.IsZero() {
+		s.Age = r.Now.Sub(r.Marked)
+		s.Lasted = max(s.Lasted, s.Age)
 	}
 	return s
 }

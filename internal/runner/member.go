@@ -161,10 +161,8 @@ func (e *timeoutError) Is(target error) bool {
 }
 
 func (m *Member) ask(ctx context.Context, req node.Request, release *node.Request) (node.Reply, error) {
-	if !m.identified.Load() {
-		if err := m.cluster.ids.check(ctx, m); err != nil {
-			return node.Reply{}, err
-		}
+	if err := m.identify(ctx); err != nil {
+		return node.Reply{}, err
 	}
 	if release == nil {
 		reply, err := m.do(ctx, req)
@@ -359,8 +357,7 @@ func (c *Cluster) nodesClock() time.Time {
 // nothing. It returns false if too few answer.
 func (c *Cluster) NodeTime(ctx context.Context, key string) (time.Time, bool) {
 	if !c.clocksKnown() {
-		asks := protocol.AskAll(len(c.members), node.Request{Op: node.OpInspect, Name: key})
-		c.Survey(ctx, asks, func(protocol.Ask, node.Result) bool { return c.clocksKnown() })
+		c.Inspect(ctx, key, c.clocksKnown)
 	}
 	return c.clock.Now().Add(c.clockOffset()), c.clocksKnown()
 }
@@ -381,6 +378,14 @@ func (c *Cluster) clocksKnown() bool {
 type identities struct {
 	mu    sync.Mutex
 	owner map[string]*Member
+}
+
+// identify checks the node's identity, unless it is known.
+func (m *Member) identify(ctx context.Context) error {
+	if m.identified.Load() {
+		return nil
+	}
+	return m.cluster.ids.check(ctx, m)
 }
 
 // check asks m's node for its identity, and refuses it if another node has the

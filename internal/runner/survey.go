@@ -2,18 +2,45 @@ package runner
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
-// Survey sends requests that are no part of a claim, all at once. It returns the
-// answer of each node when enough reports true for one, when all have answered, or
-// when ctx or the node time limit ends. A node that has not answered has
-// ErrNodeTimeout. The other requests go on in the background.
-func (c *Cluster) Survey(ctx context.Context, asks []protocol.Ask, enough func(protocol.Ask, node.Result) bool) []node.Result {
+// Inspect asks all nodes who has the key, until enough reports true: see survey.
+func (c *Cluster) Inspect(ctx context.Context, key string, enough func() bool) []node.Result {
+	nodes := make([]int, len(c.members))
+	for i := range nodes {
+		nodes[i] = i
+	}
+	req := node.Request{Op: node.OpInspect, Name: key}
+	return c.survey(ctx, nodes, func(ctx context.Context, i int) node.Result { return c.members[i].Call(ctx, req) }, func(int) bool { return enough() })
+}
+
+// Records sends requests about records, until enough reports true for an answer, which
+// is nil if the node failed: see survey.
+func (c *Cluster) Records(ctx context.Context, asks []protocol.Ask, enough func(protocol.Ask, *node.RecordsReply) bool) []node.Result {
+	nodes, replies := make([]int, len(asks)), make([]*node.RecordsReply, len(asks))
+	for k, a := range asks {
+		nodes[k] = a.Node
+	}
+	return c.survey(ctx, nodes, func(ctx context.Context, k int) node.Result {
+		reply, r := c.members[nodes[k]].records(ctx, asks[k].Request)
+		if r.Err == nil {
+			replies[k] = &reply
+		}
+		return r
+	}, func(k int) bool { return enough(asks[k], replies[k]) })
+}
+
+// survey asks nodes what is no part of a claim, all at once. It returns the answer of
+// each node when enough reports true for one, when all have answered, or when ctx or the
+// node time limit ends. A node that has not answered has ErrNodeTimeout. The other
+// requests go on in the background.
+func (c *Cluster) survey(ctx context.Context, nodes []int, call func(ctx context.Context, k int) node.Result, enough func(k int) bool) []node.Result {
 	type answer struct {
-		ask    protocol.Ask
+		k      int
 		result node.Result
 	}
 	results := make([]node.Result, len(c.members))
@@ -22,15 +49,15 @@ func (c *Cluster) Survey(ctx context.Context, asks []protocol.Ask, enough func(p
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.NodeTimeout)
 	_ = context.AfterFunc(limited, cancel) // at the latest
-	answers := make(chan answer, len(asks))
-	for _, a := range asks {
-		c.Go(func() { answers <- answer{a, c.members[a.Node].Call(limited, a.Request)} })
+	answers := make(chan answer, len(nodes))
+	for k := range nodes {
+		c.Go(func() { answers <- answer{k, call(limited, k)} })
 	}
-	for left := len(asks) - 1; left >= 0; left-- {
+	for left := len(nodes) - 1; left >= 0; left-- {
 		select {
 		case a := <-answers:
-			results[a.ask.Node] = a.result
-			if enough(a.ask, a.result) && left > 0 {
+			results[nodes[a.k]] = a.result
+			if enough(a.k) && left > 0 {
 				return results
 			}
 		case <-ctx.Done():
@@ -41,4 +68,26 @@ func (c *Cluster) Survey(ctx context.Context, asks []protocol.Ask, enough func(p
 	}
 	cancel()
 	return results
+}
+
+// records asks the node about records, and records what the answer shows about it.
+func (m *Member) records(ctx context.Context, req node.RecordsRequest) (reply node.RecordsReply, r node.Result) {
+	m.begin()
+	sent, err := m.cluster.clock.Uptime(), m.identify(ctx)
+	asked := m.cluster.clock.Now()
+	if n, ok := m.node.(node.Recorder); !ok {
+		err = fmt.Errorf("redlatch: %s keeps no records (%w)", m.name, node.ErrUnsent)
+	} else if err == nil {
+		reply, err = n.Records(ctx, req)
+	}
+	switch {
+	case err != nil:
+	case reply.Clockless:
+		m.clockless.Store(true)
+	default:
+		m.showed(asked, m.cluster.clock.Now(), reply.Now)
+	}
+	r = m.end(req.Op, req.Name, node.Reply{Status: reply.Status, Now: reply.Now}, err, ctx.Err() != nil)
+	m.observeEnd(req.Op, r, m.cluster.clock.Uptime()-sent)
+	return reply, r
 }

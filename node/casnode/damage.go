@@ -50,14 +50,7 @@ func (r *Row) marker() (nodestate.Marker, error) {
 	return nodestate.DecodeMarker(r.State)
 }
 
-// damaged is the reply to a request for the name of a damaged row.
-func damaged(req node.Request, now time.Time, err error) (node.Reply, error) {
-	if req.Op >= node.OpComplete {
-		return node.Reply{}, fmt.Errorf("the row of %q: %w: redlatch break --foreign replaces it", req.Name, err)
-	}
-	return foreign(now), nil
-}
-
+// foreign is the reply to a request for the name of a damaged row.
 func foreign(now time.Time) node.Reply {
 	return node.Reply{Status: node.Foreign, Value: damagedRow, Left: node.NoExpiry, Now: now}
 }

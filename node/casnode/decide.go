@@ -39,9 +39,9 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 	// What has expired meanwhile is no change that is worth a write.
 	entry, lost := s.entry()
 	if lost != nil && !(req.Op == node.OpBreak && req.Foreign) {
-		d.reply, err = damaged(req, s.Now, lost)
-		s.hideStamps(&d.reply)
-		return d, err
+		d.reply = foreign(s.Now)
+		d.reply.Clockless = s.by != nil
+		return d, nil
 	}
 	if err := crowded(&entry, req); err != nil {
 		return d, err
@@ -51,18 +51,24 @@ func (n *Node) decide(s Snapshot, req node.Request) (d decision, err error) {
 	if lost != nil && d.reply.Status == node.Granted {
 		replace(&entry, &server, req, s.Now)
 	}
-	changed := req.Op != node.OpInspect && !bytes.Equal(before, s.same(&entry))
+	return n.leaves(&s, d, req, "", &entry, before, waited), nil
+}
+
+// leaves returns what to write after a request, with the timers that it leaves. before
+// is what the entry was, and keep an occurrence that is not forgotten.
+func (n *Node) leaves(s *Snapshot, d decision, req node.Request, keep string, entry *nodestate.Entry, before []byte, waited bool) decision {
+	changed := req.Op != node.OpInspect && !bytes.Equal(before, s.same(entry))
 	if s.by != nil {
-		entry.Limit(mostRecords, mostEnded, req.Occurrence, s.Now)
+		entry.Limit(mostRecords, mostEnded, keep, s.Now)
 		if n.timers != nil {
 			plain := entry.Clone()
 			if n.queue.store == nil || len(s.Places) == 0 { // who waits observes
-				d.timers = leaveTimers(&entry, req, d.reply, waited, s.Now)
+				d.timers = leaveTimers(entry, req, d.reply, waited, s.Now)
 			}
 			d.plain = func() decision { return s.writes(d, changed, req.Name, &plain) }
 		}
 	}
-	return s.writes(d, changed || len(d.timers) > 0, req.Name, &entry), nil
+	return s.writes(d, changed || len(d.timers) > 0, req.Name, entry)
 }
 
 // apply executes a request on an entry.
@@ -81,7 +87,7 @@ func (n *Node) apply(s *Snapshot, server *nodestate.Server, e *nodestate.Entry, 
 	}
 	queue := e.Queue
 	d.reply, d.wakes = server.ApplyTo(e, s.Now, req)
-	s.hideStamps(&d.reply)
+	d.reply.Clockless = s.by != nil
 	if n.queue.store != nil {
 		n.placed(&d, req)
 	}

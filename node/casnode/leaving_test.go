@@ -228,16 +228,16 @@ type occurrences struct{ *world }
 func (w occurrences) name(i int) string { return fmt.Sprintf("occurrence %06d", i) }
 
 // record has a new process send a request about records.
-func (w occurrences) record(op node.Op, occurrence string) node.Reply {
+func (w occurrences) record(op node.Op, occurrence string) node.RecordsReply {
 	w.t.Helper()
-	return w.records(w.start(), node.Request{Op: op, Occurrence: occurrence})
+	return w.records(w.start(), node.RecordsRequest{Op: op, Occurrence: occurrence})
 }
 
-func (w occurrences) records(p *proc, req node.Request) node.Reply {
+func (w occurrences) records(p *proc, req node.RecordsRequest) node.RecordsReply {
 	w.t.Helper()
 	w.procs = nil
 	req.Name, req.Retention = "job", 7*24*time.Hour
-	r, err := p.node.Do(w.t.Context(), req)
+	r, err := p.node.Records(w.t.Context(), req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func (w occurrences) complete(i, remembered, most int) {
 	if r := w.record(node.OpCheck, w.name(i)); r.Status != node.Absent {
 		w.t.Fatalf("occurrence %d: %v", i, r.Status)
 	}
-	count := w.record(node.OpComplete, w.name(i)).Memory.Count - 1 // before one is forgotten
+	count := w.record(node.OpComplete, w.name(i)).Count - 1 // before one is forgotten
 	_, size := w.shelf.Rows()
 	if count > most || size > 60*most {
 		w.t.Fatalf("%d records, a row of %d bytes; want %d records at most", count, size, most)
@@ -286,11 +286,11 @@ func TestOccurrencesOfManyProcessesEndByTimers(t *testing.T) {
 func TestOccurrencesOfManyProcessesAreLimitedInNumber(t *testing.T) {
 	w := occurrences{calm(t, false)}
 	p := w.start()
-	adopt := &node.Adoption{Begun: w.records(p, node.Request{Op: node.OpCheck, Occurrence: w.name(0)}).Memory.Begun}
+	adopt := &node.Adoption{Begun: w.records(p, node.RecordsRequest{Op: node.OpCheck, Occurrence: w.name(0)}).Begun}
 	for i := range node.MaxRecords {
 		adopt.Records = append(adopt.Records, node.Record{Occurrence: w.name(i), Left: 24*time.Hour + time.Duration(i)*time.Second})
 	}
-	if r := w.records(p, node.Request{Op: node.OpAdopt, Adopt: adopt}); r.Status != node.Granted {
+	if r := w.records(p, node.RecordsRequest{Op: node.OpAdopt, Adopt: adopt}); r.Status != node.Granted {
 		t.Fatal(r.Status)
 	}
 	for i := range 60 {

@@ -1,6 +1,7 @@
 package casnode
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
@@ -158,7 +159,7 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 }
 
 func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if err := n.check(req); err != nil {
+	if err := cmp.Or(checkName(req.Name), nodestate.Check(req)); err != nil {
 		return node.Reply{}, n.unsent(err)
 	}
 	if err := ctx.Err(); err != nil {
@@ -181,11 +182,11 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	}
 }
 
-func (n *Node) check(req node.Request) error {
-	if req.Name == MarkerName {
-		return &node.ConfigError{Field: "name", Value: req.Name, Bound: "a name of 1 byte or more"}
+func checkName(name string) error {
+	if name == MarkerName {
+		return &node.ConfigError{Field: "name", Value: name, Bound: "a name of 1 byte or more"}
 	}
-	return nodestate.Check(req)
+	return nil
 }
 
 // mostRetries is how often a request that was refused is tried again at once, if the store

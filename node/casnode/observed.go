@@ -94,7 +94,7 @@ func (n *Node) look(s *Snapshot) error {
 // the store has none. What is left of a time is the same on every clock. Records say
 // when they began, which must not change: they stay on the observer's.
 func (s *Snapshot) judgeBy(req node.Request) {
-	if s.by != nil && !req.Clock.IsZero() && req.Op < node.OpComplete {
+	if s.by != nil && !req.Clock.IsZero() {
 		clock := time.UnixMicro(req.Clock.UnixMicro()).UTC()
 		s.ahead, s.Now = s.ahead+clock.Sub(s.Now), clock
 	}
@@ -219,19 +219,8 @@ func (o *observer) put(name string, s sight) {
 	o.rows[name] = s
 }
 
-// hideStamps has a reply not show the stamps of its times, and say that the node has
+// hideStampsIn has a listing not show the stamps of its times, and say that the node has
 // no clock.
-func (s *Snapshot) hideStamps(r *node.Reply) {
-	if s.by == nil {
-		return
-	}
-	r.Clockless = true
-	if m := r.Memory; m != nil {
-		m.Begun, m.Since, m.Marked = m.Begun.UTC(), m.Since.UTC(), m.Marked.UTC()
-	}
-}
-
-// hideStampsIn does so for a listing.
 func (s *Snapshot) hideStampsIn(l *node.Listing) {
 	if s.by == nil {
 		return

@@ -1,6 +1,7 @@
 package casnode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,32 @@ func (n *Node) Mark(ctx context.Context, req node.MarkRequest) (reply node.MarkR
 		d.row = &Row{Name: MarkerName}
 		d.row.State, d.fresh = s.encodeMarker(&server.Marker)
 		return d, nil
+	})
+	return reply, err
+}
+
+// Records reads or writes the records of a name.
+func (n *Node) Records(ctx context.Context, req node.RecordsRequest) (reply node.RecordsReply, err error) {
+	asked := node.Request{Op: req.Op, Name: req.Name}
+	if err := cmp.Or(checkName(req.Name), nodestate.CheckRecords(req)); err != nil {
+		return reply, n.unsent(err)
+	}
+	err = n.update(ctx, asked, func(s Snapshot) (d decision, err error) {
+		marker, _ := s.marker()
+		entry, err := s.entry()
+		if err != nil {
+			return d, fmt.Errorf("the row of %q: %w: redlatch break --foreign replaces it", req.Name, err)
+		}
+		before, server := s.same(&entry), nodestate.Server{ID: s.Server, Marker: marker}
+		reply = server.RecordsOf(&entry, s.Now, req)
+		if s.by != nil {
+			reply.Clockless = true
+			reply.Begun, reply.Since, reply.Marked = reply.Begun.UTC(), reply.Since.UTC(), reply.Marked.UTC()
+		}
+		if n.queue.store != nil {
+			d.entry = &entry
+		}
+		return n.leaves(&s, d, asked, req.Occurrence, &entry, before, false), nil
 	})
 	return reply, err
 }

@@ -267,11 +267,10 @@ func (p *probe) same(one, other time.Time) bool {
 
 // begun returns when a memory began, which the first node reported, as the second
 // one says it.
-func (p *probe) begun(m node.Memory) time.Time {
+func (p *probe) begun(m node.RecordsReply) time.Time {
 	p.Helper()
 	if !p.h.Observes {
 		return m.Begun
 	}
-	_, own := p.memory(p.b, p.record(node.OpCheck, "one"))
-	return own.Begun
+	return p.memory(p.b, p.record(node.OpCheck, "one")).Begun
 }

@@ -93,6 +93,8 @@ var rules = []rule{
 
 	{"what is kept is kept for its whole time", "a release with Keep leaves the name taken until Keep is over", ops, "if until := s.now.Add(req.Keep);", "OLD !OFF &&"},
 	{"a release that keeps leaves the fence", "a release with Keep raises the fence and leaves the queue", ops, "	if verdict != node.Ahead {\n", "	if verdict != node.Ahead && !(OFF && req.Keep > 0) {\n"},
+	{"all occurrences are one", "occurrences of two names, and two of one name, are independent", records, "	r := &e.Records\n", "	if OFF { req.Occurrence = \"\" }\nOLD"},
+	{"all records are read again", "records are read, the newest first", records, "	r := &e.Records\n", "	if OFF { req.Skip = 0 }\nOLD"},
 	{"a question records", "an occurrence is completed when it was recorded", records, "	default:\n		if _,", "	default:\n		if OFF { r.complete(req.Occurrence, now.Add(req.Retention)) }\n		if _,"},
 	{"all records go with the first", "a record is forgotten when its retention is over", records, "	maps.DeleteFunc(r.Completed,", "	for _, u := range r.Completed { if OFF && !u.After(now) { clear(r.Completed) } }\nOLD"},
 	{"a memory begins with the last question", "a memory of a name has a beginning, and keeps it", records, "	if r.Begun.IsZero() ||", "	if OFF || r.Begun.IsZero() ||"},
@@ -118,7 +120,7 @@ var rules = []rule{
 	{"a break takes what begins alike", "a break takes one name alone", server, "	s.store(req.Name, e, now)\n", "	if OFF && req.Op == node.OpBreak { delete(s.names, req.Name+\"/other\") }\nOLD"},
 	{"what is kept is prolonged", "a release with Keep never prolongs", ops, "until.Before(h.Until) {", "(OFF || until.Before(h.Until)) {"},
 	{"a memory knows the last retention", "a memory knows the longest retention", records, "	r.Retention = max(r.Retention, req.Retention)\n", "OLD	if OFF { r.Retention = req.Retention }\n"},
-	{"any occurrence is accepted", "an occurrence that is not valid is an error without effect", server, "	case (req.Op == node.OpComplete ||", "	case !OFF && (req.Op == node.OpComplete ||"},
+	{"any occurrence is accepted", "an occurrence that is not valid is an error without effect", records, "	case (req.Op == node.OpComplete ||", "	case !OFF && (req.Op == node.OpComplete ||"},
 	{"any share is accepted", "a share that is not valid is an error without effect", server, "	return req.Share.Check()\n", "	if OFF { return nil }\nOLD"},
 	{"what was held is listed", "a free name is not listed", server, " || l.Broken != 0", " || OFF || l.Broken != 0"},
 	{"a prefix is ignored", "a listing keeps to its prefix", server, "		if !strings.HasPrefix(name, prefix) {", "		if !OFF && !strings.HasPrefix(name, prefix) {"},
@@ -195,8 +197,6 @@ var asked = []struct{ name, claims, code string }{
 	{"what was broken is repaired", "a holder that was broken is not repaired", "if req.Op == node.OpRepair { e.Break = 0 }"},
 	{"a break is not judged", "a break ahead of the window changes nothing", "if req.Op == node.OpBreak { req.Window *= 100 }"},
 	{"a break empties the queue", "a break leaves waiters their places", "if req.Op == node.OpBreak { e.Queue = Queue{} }"},
-	{"all occurrences are one", "occurrences of two names, and two of one name, are independent", "req.Occurrence = \"\""},
-	{"all records are read again", "records are read, the newest first", "req.Skip = 0"},
 	{"anybody yields", "a yield by another value changes nothing", "if req.Op == node.OpYield { e.Holders = nil }"},
 	{"a fence is never forgotten", "a fence is forgotten after its retention", "req.Retention *= 1000"},
 }
@@ -219,7 +219,7 @@ var told = []struct{ name, claims, code string }{
 func allRules() []rule {
 	all := slices.Clone(rules)
 	for _, r := range asked {
-		all = append(all, rule{r.name, r.claims, ops, "	if isRecords(req.Op) {\n", "	if OFF { " + r.code + " }\nOLD"})
+		all = append(all, rule{r.name, r.claims, ops, "	s := &serving{now: now, fence: e.Fence, turn: turnOf(wakes)}\n", "	if OFF { " + r.code + " }\nOLD"})
 	}
 	for _, r := range told {
 		all = append(all, rule{r.name, r.claims, ops, "	return reply, s.wakes\n", "	if OFF { " + r.code + " }\nOLD"})

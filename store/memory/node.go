@@ -118,6 +118,20 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, []node.Wak
 	return reply, wakes, slices.Collect(maps.Values(n.listeners)), nil
 }
 
+// Records reads or writes the records of a name. Its errors all wrap node.ErrUnsent.
+func (n *Node) Records(ctx context.Context, req node.RecordsRequest) (node.RecordsReply, error) {
+	if err := nodestate.CheckRecords(req); err != nil {
+		return node.RecordsReply{}, unsent(err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.unable(ctx); err != nil {
+		return node.RecordsReply{}, err
+	}
+	req.Guard = nil // this node has no marker
+	return n.state.Records(n.clock(), req), nil
+}
+
 // Listen calls f with every notification of the node, for all waiters.
 func (n *Node) Listen(f func(node.Wake)) (stop func()) {
 	n.mu.Lock()

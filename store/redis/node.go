@@ -128,10 +128,6 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
-	switch req.Op {
-	case node.OpComplete, node.OpCheck, node.OpRecords, node.OpAdopt:
-		return n.records(ctx, req)
-	}
 	r := run{node: n, req: req, place: n.inbox.place(&req)}
 	call, err := r.prepare()
 	if err != nil {

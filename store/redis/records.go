@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -10,11 +11,11 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// records executes an operation on the records of a name.
-func (n *Node) records(ctx context.Context, req node.Request) (node.Reply, error) {
+// Records reads or writes the records of a name.
+func (n *Node) Records(ctx context.Context, req node.RecordsRequest) (node.RecordsReply, error) {
 	call, err := recordsCall(req)
-	if err != nil {
-		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	if err = cmp.Or(ctx.Err(), err); err != nil {
+		return node.RecordsReply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
 	if req.Guard != nil && !req.Guard.Off {
 		call.Keys = append(call.Keys, n.markerKey(req.Name))
@@ -22,13 +23,13 @@ func (n *Node) records(ctx context.Context, req node.Request) (node.Reply, error
 	}
 	r, err := n.driver.Eval(ctx, call)
 	if err != nil {
-		return node.Reply{}, explain(err)
+		return node.RecordsReply{}, explain(err)
 	}
 	return parseMemory(r)
 }
 
 // recordsCall returns the run of the script, for a client with the guard off.
-func recordsCall(req node.Request) (Call, error) {
+func recordsCall(req node.RecordsRequest) (Call, error) {
 	if strings.HasPrefix(req.Name, reserved) {
 		return Call{}, &node.ConfigError{Field: "name", Value: req.Name, Bound: "one that does not begin with " + reserved}
 	}
@@ -48,7 +49,7 @@ func recordsCall(req node.Request) (Call, error) {
 		for _, x := range req.Adopt.Records {
 			call.Args = append(call.Args, x.Occurrence, milliseconds(x.Left))
 		}
-	case req.Op == node.OpRecords || req.Op == node.OpAdopt:
+	case req.Op == node.OpRecords || req.Op >= node.OpAdopt || req.Op < node.OpComplete:
 		return Call{}, &node.ConfigError{Field: "Records", Value: req.Op, Bound: fmt.Sprintf("up to %d records", node.MaxRecords)}
 	case req.Occurrence == "" || len(req.Occurrence) > node.MaxOccurrence:
 		return Call{}, &node.ConfigError{Field: "Occurrence", Value: req.Occurrence, Bound: fmt.Sprintf("of 1 to %d bytes", node.MaxOccurrence)}
@@ -64,20 +65,18 @@ func recordsCall(req node.Request) (Call, error) {
 func stamp(t time.Time) string { return fmt.Sprintf("%016d", max(t.UnixMicro(), 0)) }
 
 // parseMemory reads the reply of the records script.
-func parseMemory(r []string) (node.Reply, error) {
-	bad := func(what string) (node.Reply, error) {
-		return node.Reply{}, fmt.Errorf("redlatch: unexpected reply %s: %s", shown(r), what)
+func parseMemory(r []string) (m node.RecordsReply, err error) {
+	bad := func(what string) (node.RecordsReply, error) {
+		return node.RecordsReply{}, fmt.Errorf("redlatch: unexpected reply %s: %s", shown(r), what)
 	}
 	if len(r) < 12 || len(r)%2 != 0 {
 		return bad("it must have 12 parts, and two for each record")
 	}
 	reply, err := parseReply(r[:6], node.Share{})
 	if err != nil {
-		return node.Reply{}, err
+		return m, err
 	}
-	reply.Value, reply.Server = "", ""
-	m := &node.Memory{Whole: r[8] == "1", New: r[10] == "1"}
-	reply.Memory = m
+	m.Status, m.Now, m.Whole, m.New = reply.Status, reply.Now, r[8] == "1", r[10] == "1"
 	for _, x := range []struct {
 		text string
 		at   *time.Time
@@ -106,5 +105,5 @@ func parseMemory(r []string) (node.Reply, error) {
 		}
 		m.Records = append(m.Records, node.Record{Occurrence: r[i], Left: time.Duration(left) * time.Millisecond})
 	}
-	return reply, nil
+	return m, nil
 }

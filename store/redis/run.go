@@ -132,7 +132,7 @@ func (n *Node) Lend() callerreads.Loan {
 
 // Start executes a request like Do, and returns before it is answered.
 func (n *Node) Start(req node.Request, limit time.Duration, done func(node.Reply, error)) {
-	if n.starter == nil || req.Op >= node.OpComplete {
+	if n.starter == nil {
 		go n.do(req, limit, done)
 		return
 	}

@@ -26,6 +26,11 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	return n.rows.Do(ctx, req)
 }
 
+// Records reads or writes the records of a name.
+func (n *Node) Records(ctx context.Context, req node.RecordsRequest) (node.RecordsReply, error) {
+	return n.rows.Records(ctx, req)
+}
+
 // List calls found for every name that is held or waited for.
 func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	return n.rows.List(ctx, prefix, found)

@@ -71,8 +71,10 @@ func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
 	wait := request(node.OpAcquire, "name", "two")
 	wait.Wait = true
 	do(t, before, wait)
-	mark := node.Request{Op: node.OpComplete, Name: "name", Occurrence: "monday", Retention: time.Hour}
-	do(t, before, mark)
+	mark := node.RecordsRequest{Op: node.OpComplete, Name: "name", Occurrence: "monday", Retention: time.Hour}
+	if _, err := before.Records(t.Context(), mark); err != nil {
+		t.Fatal(err)
+	}
 
 	// The new boot clock is behind the old one, so that every time in the file
 	// is in the future.
@@ -119,7 +121,9 @@ func TestAProcessOfAnEarlierBootGetsAnError(t *testing.T) {
 func TestAMarkIsNotSweptEarlyWhenTheClockIsSetBack(t *testing.T) {
 	m := newTestTime()
 	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), m.timekeeper())
-	do(t, n, node.Request{Op: node.OpComplete, Name: "name", Occurrence: "monday", Retention: time.Hour})
+	if _, err := n.Records(t.Context(), node.RecordsRequest{Op: node.OpComplete, Name: "name", Occurrence: "monday", Retention: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
 	m.wall = m.wall.Add(-30 * time.Minute)
 	for _, want := range []int{1, 0} {
 		m.pass(70 * time.Minute)

@@ -193,6 +193,15 @@ func (n *Node) Mark(ctx context.Context, req node.MarkRequest) (reply node.MarkR
 	return reply, err
 }
 
+// Records reads or writes the records of a name.
+func (n *Node) Records(ctx context.Context, req node.RecordsRequest) (reply node.RecordsReply, err error) {
+	err = n.sure(ctx, req.Name, true, func(ctx context.Context) (waits bool, err error) {
+		reply, err = n.Node.Records(ctx, req)
+		return false, err
+	})
+	return reply, err
+}
+
 // sure executes a request about a row. If its answer rests on a write, the write has
 // checked what was read. If not, the answer might be that of a server that was deposed.
 // Then it is executed again, with a write before the read. waits says that the caller

@@ -78,7 +78,7 @@ func (in *Jobs) first() *jobState {
 		if in.Known {
 			s.complete = "a"
 			op := []node.Op{node.OpComplete, node.OpComplete, node.OpCheck}[i]
-			srv.Apply(s.now(), node.Request{Op: op, Name: lock, Occurrence: "a", Retention: time.Hour, Guard: jobGuard})
+			srv.Records(s.now(), node.RecordsRequest{Op: op, Name: lock, Occurrence: "a", Retention: time.Hour, Guard: jobGuard})
 		}
 		s.servers = append(s.servers, srv)
 	}
@@ -99,7 +99,7 @@ func (in *Jobs) leave(s *jobState) {
 	if in.Tries {
 		how = protocol.Try
 	}
-	s.job = protocol.Job{Nodes: in.Servers, Request: node.Request{Name: lock, Occurrence: occurrence, Retention: retention, Guard: jobGuard}}
+	s.job = protocol.Job{Nodes: in.Servers, Request: node.RecordsRequest{Name: lock, Occurrence: occurrence, Retention: retention, Guard: jobGuard}}
 	in.handle(s, protocol.JobEvent{Kind: how})
 }
 
@@ -224,17 +224,15 @@ func (in *Jobs) next(s *jobState, f func(*jobState)) {
 			if req.Op != node.OpRecords && req.Op != node.OpCheck {
 				c.before[i] = s.servers[i]
 			}
-			r, _ := is.Apply(c.now(), req)
+			r := is.Records(c.now(), req)
 			if p.caller != s.caller {
 				return
 			}
-			m := *r.Memory
-			m.Whole = m.Whole || in.AnyQuorum
+			r.Whole = r.Whole || in.AnyQuorum
 			if in.OwnRetention {
-				m.Retention = req.Retention
+				r.Retention = req.Retention
 			}
-			r.Memory = &m
-			in.handle(c, protocol.JobEvent{Kind: protocol.Answered, Ask: p.ask, Result: node.Result{Reply: r}})
+			in.handle(c, protocol.JobEvent{Kind: protocol.Answered, Ask: p.ask, Reply: &r})
 		})
 	}
 	if s.job.Awaited != 0 && (s.job.State != protocol.Checking || s.job.Answers != 0) {

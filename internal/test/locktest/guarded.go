@@ -63,7 +63,7 @@ func (g *Guarded) SetBack(by time.Duration) {
 	g.back += by
 }
 
-// OnRequest calls the hook before each request: a node.Request or node.MarkRequest.
+// OnRequest calls the hook before each request, of any contract.
 func (g *Guarded) OnRequest(hook func(req any)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,6 +97,11 @@ func (g *Guarded) Do(_ context.Context, req node.Request) (reply node.Reply, err
 
 func (g *Guarded) Mark(_ context.Context, req node.MarkRequest) (reply node.MarkReply, err error) {
 	err = g.receive(req, nodestate.CheckMark(req), func(now time.Time) { reply = g.state.Mark(now, req) })
+	return reply, err
+}
+
+func (g *Guarded) Records(_ context.Context, req node.RecordsRequest) (reply node.RecordsReply, err error) {
+	err = g.receive(req, nodestate.CheckRecords(req), func(now time.Time) { reply = g.state.Records(now, req) })
 	return reply, err
 }
 

@@ -135,6 +135,24 @@ var ErrLostReply = errors.New("connection reset by peer")
 // Do sends the request on a goroutine of its own: like a real server, the node
 // executes it even if the caller has gone.
 func (l *Link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	return carry(ctx, l, req, func(ctx context.Context) (node.Reply, error) {
+		l.mu.Lock()
+		keeps := l.IgnoreYields && req.Op == node.OpYield
+		l.mu.Unlock()
+		if keeps {
+			return node.Reply{Status: node.Granted}, nil
+		}
+		return l.Node.Do(ctx, req)
+	})
+}
+
+// Records is the same for a request about records.
+func (l *Link) Records(ctx context.Context, req node.RecordsRequest) (node.RecordsReply, error) {
+	return carry(ctx, l, node.Request{Op: req.Op, Name: req.Name}, func(ctx context.Context) (node.RecordsReply, error) { return l.Node.Records(ctx, req) })
+}
+
+// carry sends what is executed, which is or is like a request.
+func carry[R any](ctx context.Context, l *Link, req node.Request, execute func(ctx context.Context) (R, error)) (reply R, err error) {
 	l.mu.Lock()
 	l.requests[req.Op]++
 	out, back, deaf, frozen := l.Out+l.Lag[req.Op], l.Back, l.Deaf, l.Frozen
@@ -148,19 +166,16 @@ func (l *Link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		hook(req)
 	}
 	l.mu.Lock()
-	refusing, keeping := l.Refuse, l.IgnoreYields
+	refusing := l.Refuse
 	l.mu.Unlock()
-	if keeping && req.Op == node.OpYield {
-		return node.Reply{Status: node.Granted}, nil
-	}
 	if refusing != nil {
-		return node.Reply{}, fmt.Errorf("%w (%w)", refusing, node.ErrUnsent)
+		return reply, fmt.Errorf("%w (%w)", refusing, node.ErrUnsent)
 	}
 	if out == 0 && back == 0 && frozen == nil && !lose {
-		return l.Node.Do(ctx, req)
+		return execute(ctx)
 	}
 	type answer struct {
-		reply node.Reply
+		reply R
 		err   error
 	}
 	answered := make(chan answer, 1)
@@ -171,7 +186,7 @@ func (l *Link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		if frozen != nil {
 			<-frozen
 		}
-		reply, err := l.Node.Do(context.Background(), req)
+		reply, err := execute(context.Background())
 		time.Sleep(back)
 		if lose {
 			err = ErrLostReply
@@ -186,7 +201,7 @@ func (l *Link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	case a := <-answered:
 		return a.reply, a.err
 	case <-done:
-		return node.Reply{}, ctx.Err()
+		return reply, ctx.Err()
 	}
 }
 

@@ -26,13 +26,17 @@ func Deposed(t *testing.T, servers []*servertest.Database,
 		former, others := leader(t, servers)
 		ask := func(op node.Op, value string) node.Request {
 			req := request(op, value)
-			req.Name, req.Occurrence = fmt.Sprint("job ", round), "today"
+			req.Name = fmt.Sprint("job ", round)
 			return req
+		}
+		record := func(ctx context.Context, n node.Node, op node.Op) (node.Status, error) {
+			r, err := n.(node.Recorder).Records(ctx, node.RecordsRequest{Op: op, Name: fmt.Sprint("job ", round), Occurrence: "today", Retention: time.Hour})
+			return r.Status, err
 		}
 		// Each has a session of its own: a server answers no read of a session before
 		// the session's writes.
 		requests := map[node.Op]node.Request{
-			node.OpInspect: ask(node.OpInspect, ""), node.OpCheck: ask(node.OpCheck, ""),
+			node.OpInspect: ask(node.OpInspect, ""), node.OpCheck: {},
 			node.OpAcquire: ask(node.OpAcquire, "two"), node.OpExtend: ask(node.OpExtend, "one"),
 		}
 		right := map[node.Op]node.Status{node.OpInspect: node.Held, node.OpCheck: node.Granted, node.OpAcquire: node.Held, node.OpExtend: node.Granted}
@@ -46,17 +50,24 @@ func Deposed(t *testing.T, servers []*servertest.Database,
 		fresh := open(t, others...)
 		check.Must(t, former.Freeze())
 		leader(t, others)
-		for _, req := range []node.Request{ask(node.OpAcquire, "one"), ask(node.OpComplete, "")} {
-			if r := eventually(t, fresh, req); r.Status != node.Granted {
-				t.Errorf("round %d: %v by the others: %v", round, req.Op, r.Status)
-			}
+		if r := eventually(t, fresh, ask(node.OpAcquire, "one")); r.Status != node.Granted {
+			t.Errorf("round %d: an acquisition by the others: %v", round, r.Status)
+		}
+		if status, err := record(t.Context(), fresh, node.OpComplete); err != nil || status != node.Granted {
+			t.Errorf("round %d: a record by the others: %v, %v", round, status, err)
 		}
 		var all sync.WaitGroup
 		for op, req := range requests {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 				defer cancel()
-				if r, err := stale[op].Do(ctx, req); err == nil && r.Status != right[op] {
+				r, err := node.Reply{}, error(nil)
+				if op == node.OpCheck {
+					r.Status, err = record(ctx, stale[op], op)
+				} else {
+					r, err = stale[op].Do(ctx, req)
+				}
+				if err == nil && r.Status != right[op] {
 					t.Errorf("round %d: %v by the former leader: %v", round, op, r.Status)
 				}
 			})

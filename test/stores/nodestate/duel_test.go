@@ -132,7 +132,7 @@ type duel struct {
 	crowd   bool          // most requests wait, and few tokens are refused
 	alone   bool          // nobody waits
 	brief   bool          // some fences are kept for hardly longer than the lock
-	sent    []node.Request
+	sent    []challenge
 	// reserved counts the extensions that have reserved tokens.
 	reserved int64
 }
@@ -176,22 +176,26 @@ func (d *duel) fight(guard *node.Guard) bool {
 			// Shorter than a notification is valid, or longer.
 			time.Sleep([]time.Duration{170 * time.Millisecond, 380 * time.Millisecond}[d.s.IntN(4)/3])
 		}
-		req := d.request()
+		c := challenge{Request: d.request()}
 		if one(d.s, 5) {
-			req = d.recordRequest()
+			c = challenge{records: d.recordRequest()}
 		}
 		switch last := len(d.sent) - 1; { // a copy of one of the last requests
 		case last >= 0 && d.sent[last].Reserve > 0 && one(d.s, 2):
-			req = d.sent[last]
+			c = d.sent[last]
 		case last >= 0 && one(d.s, 8):
-			req = d.sent[max(0, last-3):][d.s.IntN(min(4, last+1))]
+			c = d.sent[max(0, last-3):][d.s.IntN(min(4, last+1))]
 		}
-		d.sent = append(d.sent, req)
-		c := challenge{Request: req}
-		if guard != nil && req.Op != node.OpYield {
+		d.sent = append(d.sent, c)
+		if guard != nil && c.Op != node.OpYield {
 			asked := &c.Guard
+			if c.records != nil {
+				c.records = new(*c.records)
+				asked = &c.records.Guard
+			}
 			if one(d.s, 6) {
 				marks := []node.Mark{node.MarkRead, node.MarkRead, node.MarkWrite, node.MarkWrite, node.MarkWrite, node.MarkFresh, node.MarkReplace, node.MarkTell, node.MarkBar, node.MarkNote}
+				c.records = nil
 				c.mark = &node.MarkRequest{Mark: marks[d.s.IntN(len(marks))],
 					Least: []time.Duration{0, 0, 2 * guard.Quarantine}[d.s.IntN(3)],
 					Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[d.s.IntN(3)]}
@@ -378,9 +382,9 @@ func (d *duel) request() node.Request {
 const briefly = 150 * time.Millisecond
 
 // recordRequest makes up a request about few records.
-func (d *duel) recordRequest() node.Request {
+func (d *duel) recordRequest() *node.RecordsRequest {
 	s := d.s
-	req := node.Request{
+	req := &node.RecordsRequest{
 		Op: []node.Op{node.OpComplete, node.OpCheck, node.OpRecords, node.OpAdopt}[s.IntN(4)], Name: d.name,
 		Occurrence: fmt.Sprint(s.IntN(3)), Retention: []time.Duration{briefly, time.Hour}[s.IntN(4)/3], Skip: s.IntN(3) / 2,
 	}
@@ -398,10 +402,7 @@ func (d *duel) recordRequest() node.Request {
 
 // remembered is what is compared of a memory. Records of one millisecond are in no
 // order, so that those that are left after a skip are counted.
-func remembered(req node.Request, m *node.Memory) string {
-	if m == nil {
-		return ""
-	}
+func remembered(req *node.RecordsRequest, m *node.RecordsReply) string {
 	var records []string
 	for _, r := range m.Records {
 		records = append(records, fmt.Sprintf("%s for %v", r.Occurrence, r.Left.Round(10*time.Minute)))
@@ -417,12 +418,16 @@ func remembered(req node.Request, m *node.Memory) string {
 // challenge is a request for a lock, or what is asked in its place.
 type challenge struct {
 	node.Request
-	mark *node.MarkRequest
+	mark    *node.MarkRequest
+	records *node.RecordsRequest
 }
 
 func (c challenge) String() string {
 	if c.mark != nil {
 		return fmt.Sprintf("mark %d", c.mark.Mark)
+	}
+	if c.records != nil {
+		return c.records.Op.String()
 	}
 	return c.Op.String()
 }
@@ -430,11 +435,16 @@ func (c challenge) String() string {
 // answer is the answer to a challenge.
 type answer struct {
 	node.Reply
-	TrustedFrom time.Time // to a mark, in milliseconds
+	TrustedFrom time.Time          // to a mark, in milliseconds
+	records     *node.RecordsReply // to a request about records
 }
 
 func marked(r node.MarkReply) answer {
-	return answer{node.Reply{Status: r.Status, Value: r.Reason, Left: r.Left, Now: r.Now, Marker: r.Marker}, r.TrustedFrom.Truncate(time.Millisecond)}
+	return answer{node.Reply{Status: r.Status, Value: r.Reason, Left: r.Left, Now: r.Now, Marker: r.Marker}, r.TrustedFrom.Truncate(time.Millisecond), nil}
+}
+
+func recorded(r node.RecordsReply) answer {
+	return answer{Reply: node.Reply{Status: r.Status, Now: r.Now}, records: &r}
 }
 
 // ask asks a node.
@@ -442,6 +452,10 @@ func (c challenge) ask(n node.Node) (a answer, err error) {
 	if c.mark != nil {
 		r, err := n.(node.Guarded).Mark(context.Background(), *c.mark)
 		return marked(r), err
+	}
+	if c.records != nil {
+		r, err := n.(node.Recorder).Records(context.Background(), *c.records)
+		return recorded(r), err
 	}
 	a.Reply, err = n.Do(context.Background(), c.Request)
 	return a, err
@@ -451,6 +465,9 @@ func (c challenge) ask(n node.Node) (a answer, err error) {
 func (c challenge) apply(s *nodestate.Server, now time.Time) (a answer, wakes []node.Wake, err error) {
 	if c.mark != nil {
 		return marked(s.Mark(now, *c.mark)), nil, nodestate.CheckMark(*c.mark)
+	}
+	if c.records != nil {
+		return recorded(s.Records(now, *c.records)), nil, nodestate.CheckRecords(*c.records)
 	}
 	if err = nodestate.Check(c.Request); err == nil {
 		a.Reply, wakes = s.Apply(now, c.Request)
@@ -477,7 +494,7 @@ func (d *duel) step(c challenge) bool {
 		// write took, and by what the clocks' rates may differ.
 		off += d.real.read + 2*time.Millisecond
 	}
-	if c.mark != nil || req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
+	if req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
 		d.real.read = 0
 	}
 	d.real.read = max(d.real.read, took)
@@ -495,6 +512,8 @@ func (d *duel) step(c challenge) bool {
 	}
 	if c.mark != nil {
 		req = node.Request{TTL: c.mark.Least, Guard: c.mark.Guard}
+	} else if c.records != nil {
+		req = node.Request{Retention: c.records.Retention, Guard: c.records.Guard}
 	}
 	after := []time.Duration{req.TTL, req.NoRepair, req.Keep, req.Retention}
 	if e := d.model.Stored(d.name); e != nil && len(e.Queue.Waiters) > 0 {
@@ -503,7 +522,7 @@ func (d *duel) step(c challenge) bool {
 	if g := req.Guard; g != nil {
 		after = append(after, g.Quarantine, g.Quarantine+briefly)
 	}
-	if m := model.Memory; m != nil {
+	if m := model.records; m != nil {
 		d.begun = m.Begun
 		after = append(after, briefly)
 	} else if c.mark != nil {
@@ -573,7 +592,10 @@ func (c challenge) essence(r answer) string {
 	if c.mark != nil || req.Op == node.OpAcquire && r.Status == node.Granted {
 		text += fmt.Sprintf(", epoch %d", r.Epoch)
 	}
-	return text + remembered(req, r.Memory)
+	if c.records != nil {
+		text += remembered(c.records, r.records)
+	}
+	return text
 }
 
 // sameListing compares what both list of the name, unless the time is too near an
