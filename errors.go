@@ -197,7 +197,7 @@ const waitOut = "wait until quarantine ends, as redlatch init does: a lock from 
 // that is not empty.
 func (e *QuorumError) quarantined(reason string) bool {
 	return slices.ContainsFunc(e.Nodes, func(r node.Result) bool {
-		return r.Err == nil && r.Reply.Status == node.Quarantined && (reason == "" || r.Reply.Value == reason)
+		return r.Err == nil && r.Reply.Status == node.Quarantined && (reason == "" || r.Reply.Reason == reason)
 	})
 }
 

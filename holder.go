@@ -28,7 +28,7 @@ func HoldersOf(results ...node.Result) []Holder {
 		if !ok {
 			continue
 		}
-		k := key{string(h.Kind), r.Reply.Value}
+		k := key{string(h.Kind), r.Reply.Value + r.Reply.Format}
 		if i, known := byKey[k]; known {
 			holders[i].Nodes++
 			holders[i].Holders = max(holders[i].Holders, h.Holders)
@@ -65,7 +65,7 @@ func holderOf(r node.Reply) (Holder, bool) {
 		h.Shared, h.Slots, h.Slot = r.Share.Mode == node.Shared, int(r.Share.Slots), int(r.Share.Slot)
 		h.Holders = max(r.Holders, 1)
 	case node.Foreign:
-		h.Kind, h.Owner = KindForeign, r.Value
+		h.Kind, h.Owner = KindForeign, r.Format
 		if checkText("type", h.Owner, 1, maxShownValue) != nil {
 			h.Owner = shownValue(h.Owner)
 		}

@@ -85,12 +85,12 @@ func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 		reply node.Reply
 		want  string
 	}{
-		"known":           {node.Reply{Value: value, HolderToken: token(-34 * time.Second)}, "web-3/812/api since 14:02:11 (34s ago)" + expires},
-		"for days":        {node.Reply{Value: value, HolderToken: token(-50 * time.Hour)}, "web-3/812/api since 2026-11-13 12:02:45 (50h0m0s ago)" + expires},
-		"just now":        {node.Reply{Value: value, HolderToken: token(300 * time.Millisecond)}, "web-3/812/api since 14:02:45 (0s ago)" + expires},
-		"in the future":   {node.Reply{Value: value, HolderToken: token(time.Hour)}, "web-3/812/api" + expires},
-		"without a token": {node.Reply{Value: value, Fence: token(-time.Minute)}, "web-3/812/api" + expires},
-		"another client":  {node.Reply{Value: "plain", HolderToken: token(-time.Minute)}, `another client ("plain")` + expires},
+		"known":           {node.Reply{Taken: node.Taken{Value: value, HolderToken: token(-34 * time.Second)}}, "web-3/812/api since 14:02:11 (34s ago)" + expires},
+		"for days":        {node.Reply{Taken: node.Taken{Value: value, HolderToken: token(-50 * time.Hour)}}, "web-3/812/api since 2026-11-13 12:02:45 (50h0m0s ago)" + expires},
+		"just now":        {node.Reply{Taken: node.Taken{Value: value, HolderToken: token(300 * time.Millisecond)}}, "web-3/812/api since 14:02:45 (0s ago)" + expires},
+		"in the future":   {node.Reply{Taken: node.Taken{Value: value, HolderToken: token(time.Hour)}}, "web-3/812/api" + expires},
+		"without a token": {node.Reply{Taken: node.Taken{Value: value}, Fence: token(-time.Minute)}, "web-3/812/api" + expires},
+		"another client":  {node.Reply{Taken: node.Taken{Value: "plain", HolderToken: token(-time.Minute)}}, `another client ("plain")` + expires},
 	} {
 		c.reply.Status, c.reply.Now, c.reply.Left = node.Held, now, 8*time.Second
 		h := redlatch.HoldersOf(node.Result{Reply: c.reply})
@@ -110,7 +110,7 @@ func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 		strings.Repeat("\x80", 100):     `"` + strings.Repeat(`\x80`, 64) + `"…`,
 	} {
 		for _, status := range []node.Status{node.Held, node.Foreign} {
-			h := redlatch.HoldersOf(node.Result{Reply: node.Reply{Status: status, Value: value, Left: time.Second}})[0]
+			h := redlatch.HoldersOf(node.Result{Reply: node.Reply{Status: status, Taken: node.Taken{Value: value, Format: value}, Left: time.Second}})[0]
 			if status == node.Foreign && value == long {
 				want = long // a type is a word; it is quoted only if it is not printable
 			}

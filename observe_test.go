@@ -336,7 +336,7 @@ func TestObserverIsNotifiedOfEachLeaseThatIsPassedOn(t *testing.T) {
 				time.Sleep(hold(i))
 				if i == callers-1 {
 					for _, link := range links {
-						if _, err := link.Node.Do(ctx, node.Request{Op: node.OpBreak, Name: "job", Token: l.Token() + 1000, Window: time.Hour, Retention: time.Hour}); err != nil {
+						if _, err := link.Node.Do(ctx, node.Request{Op: node.OpBreak, Name: "job", Fencing: node.Fencing{Token: l.Token() + 1000, Window: time.Hour, Retention: time.Hour}}); err != nil {
 							t.Error(err)
 						}
 					}

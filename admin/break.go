@@ -71,7 +71,7 @@ func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*Br
 		}
 		o.Seen = state.Seen()
 	}
-	req := node.Request{Op: node.OpBreak, Name: key, Token: o.Seen + 1, Foreign: o.Foreign}
+	req := node.Request{Op: node.OpBreak, Name: key, Fencing: node.Fencing{Token: o.Seen + 1}, Foreign: o.Foreign}
 	a.c.Apply(&req)
 
 	start := a.c.Clock().Uptime()

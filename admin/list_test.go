@@ -345,7 +345,7 @@ func TestHoldersAreShownInTheOrderInWhichTheyCame(t *testing.T) {
 			t.Fatalf("%+v, %v", look, err)
 		}
 		first := look.Holders[0]
-		r, err := links[2].Do(t.Context(), node.Request{Op: node.OpRelease, Name: "res", Value: first.Value, Token: first.Token, Share: first.Share})
+		r, err := links[2].Do(t.Context(), node.Request{Op: node.OpRelease, Name: "res", Value: first.Value, Fencing: node.Fencing{Token: first.Token}, Share: first.Share})
 		if err != nil || r.Status != node.Granted {
 			t.Fatalf("%+v, %v", r, err)
 		}

@@ -34,20 +34,19 @@ type frozen struct {
 }
 
 func (f frozen) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	select {
-	case <-f.goOn:
-		return f.Guarded.Do(ctx, req)
-	case <-ctx.Done():
-		return node.Reply{}, ctx.Err()
-	}
+	return thaw(ctx, f, func() (node.Reply, error) { return f.Guarded.Do(ctx, req) })
 }
 
 func (f frozen) Mark(ctx context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	return thaw(ctx, f, func() (node.MarkReply, error) { return f.Guarded.Mark(ctx, req) })
+}
+
+func thaw[R any](ctx context.Context, f frozen, execute func() (R, error)) (reply R, err error) {
 	select {
 	case <-f.goOn:
-		return f.Guarded.Mark(ctx, req)
+		return execute()
 	case <-ctx.Done():
-		return node.MarkReply{}, ctx.Err()
+		return reply, ctx.Err()
 	}
 }
 

@@ -110,7 +110,8 @@ type Marker struct {
 	// read. Version is then that of its format.
 	Guard   *Guard
 	Version string
-	// Reason is why the node is or was quarantined.
+	// Reason is why the node is or was quarantined (Quarantined, and to a MarkRequest);
+	// ReasonRemark if it has extended, but has to be marked (Granted, to an OpExtend).
 	Reason string
 	// Server identifies the server that granted (to an OpAcquire), as far as the node
 	// knows it. In one round no two nodes may name the same server: an address can lead

@@ -13,7 +13,7 @@ const (
 	// head of the queue, which is before us. Value says by which holder, the
 	// first of them, and Left for how long.
 	Held
-	// Foreign: something that is not a plain lock has the name. Value says what
+	// Foreign: something that is not a plain lock has the name. Format says what
 	// it is, Left for how long.
 	Foreign
 	// Absent: the name is free.
@@ -30,7 +30,7 @@ const (
 	// the fence by more than TokenLeap.
 	Ahead
 	// Quarantined: the node may have forgotten locks and does not grant until
-	// they have expired. Left says for how long, Value why.
+	// they have expired. Left says for how long, Reason why.
 	Quarantined
 	// Misconfigured: the node is marked for another membership, or with other
 	// cluster parameters. Guard says which.
@@ -87,11 +87,8 @@ var statusTexts = [...]string{
 type Reply struct {
 	Status Status
 
-	// Value is the holder's value (Held), the name of the foreign format
-	// (Foreign), the reason (Quarantined), ReasonRemark if the node has
-	// extended but has to be marked (Granted, to an OpExtend), or the version
-	// of a marker that cannot be read (Misconfigured, without a Guard).
-	Value string
+	// Taken says who has the name.
+	Taken
 
 	// Left is how long the name remains taken (Held, Foreign), NoExpiry if for
 	// ever: until a slot is free, for a Slotted request to a name with as many
@@ -104,26 +101,11 @@ type Reply struct {
 	// remembers none.
 	Fence Token
 
-	// Share is what was granted, with its slot (Granted, to an OpAcquire), or
-	// what the holder has (Held).
-	Share Share
-
-	// Holders is the number of holders (Held).
-	Holders int
-
-	// Free has the slots that are free now (Granted, Held or Reserved, to a
-	// Slotted OpAcquire).
-	Free SlotSet
-
-	// HolderToken is the token with which the holder was last granted the name
-	// (Held); 0 if it has none. It is below Fence if others have raised the
-	// fence since: with the release of a failed attempt, or before a repair.
-	HolderToken Token
-
 	// Confirmed says that the tokens of an OpExtend with a Reserve are reserved.
-	// Next is then the lowest Ticket in the node's queue; 0 if nobody waits.
 	Confirmed bool
-	Next      int64
+
+	// Queued is our place in the node's queue.
+	Queued
 
 	// Now is the node's clock when it answered. It may be zero in the reply to an
 	// OpRelease that was granted.
@@ -139,13 +121,38 @@ type Reply struct {
 
 	// Marker is what the node says of its marker, for a request with a Guard.
 	Marker
+}
 
-	// Rank is our place in the node queue after this request: 1 for the head, 0
-	// if we are not in it or the node keeps none.
+// Taken is what a Reply says of those who have the name.
+type Taken struct {
+	// Value is the holder's value, of the first holder (Held). HolderToken is the
+	// token with which it was last granted the name; 0 if it has none. It is below
+	// Fence if others have raised the fence since: with the release of a failed
+	// attempt, or before a repair.
+	Value       string
+	HolderToken Token
+	// Share is what that holder has (Held), or what was granted, with its slot
+	// (Granted, to an OpAcquire).
+	Share Share
+	// Holders is the number of holders (Held).
+	Holders int
+	// Free has the slots that are free now (Granted, Held or Reserved, to a
+	// Slotted OpAcquire).
+	Free SlotSet
+	// Format is what has the name, if that is no plain lock (Foreign).
+	Format string
+}
+
+// Queued is what a Reply says of the node's queue.
+type Queued struct {
+	// Rank is our place after this request: 1 for the head, 0 if we are not in the
+	// queue or the node keeps none.
 	Rank int
-
 	// Wakes says that the node will notify us when the name is kept for us.
 	Wakes bool
+	// Next is the lowest Ticket in the queue, if tokens were reserved; 0 if nobody
+	// waits.
+	Next int64
 }
 
 // NoExpiry as a time left means that the key has no expiry at all.
@@ -153,5 +160,5 @@ const NoExpiry time.Duration = -1
 
 // NeedsMark reports whether the node has to be marked.
 func (r Reply) NeedsMark() bool {
-	return r.Status == Quarantined && r.Value == ReasonUnmarked || (r.Status == Quarantined || r.Status == Granted) && r.Value == ReasonRemark
+	return r.Status == Quarantined && r.Reason == ReasonUnmarked || (r.Status == Quarantined || r.Status == Granted) && r.Reason == ReasonRemark
 }

@@ -120,6 +120,34 @@ type Request struct {
 	// an OpAcquire or OpExtend.
 	TTL time.Duration
 
+	Fencing
+
+	// Until is the time, on the node's own clock, after which an OpRepair
+	// is too late, and Stale: its sender may have released the lock since. Of an OpAcquire it is when its caller
+	// stops to wait, as far as is known: a node need not heed it. Zero for no limit.
+	Until time.Time
+
+	Parting
+
+	Waiting
+
+	// Guard is what a Guarded node compares its marker with before it grants an
+	// OpAcquire or OpRepair. For an OpExtend or OpBreak it compares the
+	// membership only, and an OpExtend must also be within the marker's MaxTTL.
+	// With nil the node ignores its marker. Only a Mark writes one.
+	Guard *Guard
+
+	// Epoch is the highest epoch that the client knows of this node's marker.
+	// If the marker's is lower, the server was replaced and came back as it was:
+	// it has to be marked again.
+	Epoch uint64
+
+	// Foreign makes an OpBreak remove a key that is no plain lock.
+	Foreign bool
+}
+
+// Fencing is what a Request says of tokens and clocks.
+type Fencing struct {
 	// Token is the fencing token that is proposed (OpAcquire) or held. With 0
 	// the node neither checks nor changes its fence.
 	Token Token
@@ -143,15 +171,13 @@ type Request struct {
 
 	// Retention is how long the node remembers the fence after its last use.
 	Retention time.Duration
+}
 
+// Parting is how an OpRelease ends a lease.
+type Parting struct {
 	// Keep, if it is not 0, is how long an OpRelease lets the share live on. It
 	// never prolongs it.
 	Keep time.Duration
-
-	// Until is the time, on the node's own clock, after which an OpRepair
-	// is too late, and Stale: its sender may have released the lock since. Of an OpAcquire it is when its caller
-	// stops to wait, as far as is known: a node need not heed it. Zero for no limit.
-	Until time.Time
 
 	// NoRepair, if it is not 0, is how long after an OpRelease an OpRepair of
 	// Value is Stale, and an OpAcquire of it does not join the queue: one may be
@@ -164,7 +190,10 @@ type Request struct {
 	// the release is Stale. If Token could not be the fence, it is Ahead.
 	// Without a Token it has no effect.
 	Once bool
+}
 
+// Waiting is the place in the queue that a Request asks for.
+type Waiting struct {
 	// Wait asks a node with a queue to queue Value when an OpAcquire is refused
 	// with Held, Foreign or Reserved, or to renew its place. The place of the
 	// head lapses if it is not renewed for WaiterLease, or for TurnLease after
@@ -179,18 +208,4 @@ type Request struct {
 	// readers at the head are granted together, and a reader behind a writer
 	// waits.
 	Ticket int64
-
-	// Guard is what a Guarded node compares its marker with before it grants an
-	// OpAcquire or OpRepair. For an OpExtend or OpBreak it compares the
-	// membership only, and an OpExtend must also be within the marker's MaxTTL.
-	// With nil the node ignores its marker. Only a Mark writes one.
-	Guard *Guard
-
-	// Epoch is the highest epoch that the client knows of this node's marker.
-	// If the marker's is lower, the server was replaced and came back as it was:
-	// it has to be marked again.
-	Epoch uint64
-
-	// Foreign makes an OpBreak remove a key that is no plain lock.
-	Foreign bool
 }

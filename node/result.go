@@ -38,9 +38,9 @@ func (r Result) String() string {
 // quarantine says how long the node is quarantined, and why.
 func (r Reply) quarantine() string {
 	if r.NeedsMark() {
-		return fmt.Sprintf("quarantined for %v once it is marked (%s)", r.Left.Round(time.Millisecond), ReasonText(r.Value))
+		return fmt.Sprintf("quarantined for %v once it is marked (%s)", r.Left.Round(time.Millisecond), ReasonText(r.Reason))
 	}
-	return QuarantineText(r.Left, r.Value)
+	return QuarantineText(r.Left, r.Reason)
 }
 
 // QuarantineText says how much longer a node is quarantined, and why.

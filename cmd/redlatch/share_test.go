@@ -45,7 +45,7 @@ func TestLockInsideOfAnyHolderIsNested(t *testing.T) {
 		for i, value := range values {
 			for _, n := range nodes {
 				token := node.Token(time.Now().UnixMicro() + int64(i))
-				req := node.Request{Op: node.OpAcquire, Name: "res", Value: value, Share: share, TTL: time.Minute, Token: token, Window: time.Minute}
+				req := node.Request{Op: node.OpAcquire, Name: "res", Value: value, Share: share, TTL: time.Minute, Fencing: node.Fencing{Token: token, Window: time.Minute}}
 				r, err := n.Do(t.Context(), req)
 				if err != nil || r.Status != node.Granted {
 					t.Fatal(r, err)

@@ -273,7 +273,7 @@ func (p *places) Waiting(_ context.Context, w observe.Waiting) {
 	p.seen = waitView{name: w.Name, place: w.Place, outage: why}
 	if quorum := (*redlatch.QuorumError)(nil); errors.As(w.Err, &quorum) {
 		p.seen.left, p.seen.quarantined = quorum.QuarantineLeft, quorum.Quarantined
-		p.seen.fresh = slices.ContainsFunc(quorum.Nodes, func(r node.Result) bool { return r.Err == nil && r.Reply.Value == node.ReasonNew })
+		p.seen.fresh = slices.ContainsFunc(quorum.Nodes, func(r node.Result) bool { return r.Err == nil && r.Reply.Reason == node.ReasonNew })
 	}
 	then := p.endured(w.Err, outage)
 	p.mu.Unlock()

@@ -45,12 +45,12 @@ func TestWaitingLineObeysNobody(t *testing.T) {
 		r.Status = node.Held
 		return waitView{name: "job", holders: redlatch.HoldersOf(node.Result{Reply: r}), nodes: 1, place: 2, waited: 3 * time.Second}
 	}
-	got := view(node.Reply{Value: value, Left: 1234 * time.Millisecond}).line()
+	got := view(node.Reply{Taken: node.Taken{Value: value}, Left: 1234 * time.Millisecond}).line()
 	if strings.ContainsAny(got, "\x1b\a") || !strings.HasPrefix(got, `redlatch: waiting for "job", 2nd in the queue (3s so far): held by another client ("`) ||
 		!strings.HasSuffix(got, `); it expires in 1s unless extended`) {
 		t.Errorf("a holder with control characters in its name: %q", got)
 	}
-	got = view(node.Reply{Value: "some value", Left: node.NoExpiry}).line()
+	got = view(node.Reply{Taken: node.Taken{Value: "some value"}, Left: node.NoExpiry}).line()
 	if !strings.Contains(got, `: held by another client ("some value") with no expiry`) {
 		t.Errorf("a plain lock: %q", got)
 	}

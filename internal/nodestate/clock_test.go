@@ -62,7 +62,7 @@ func TestBoundFenceBindsUntilAHigherOneIsGranted(t *testing.T) {
 	token := node.Token(now.UnixMicro())
 	ask := func(e *Entry, token node.Token) node.Status {
 		e.Bind(100, now)
-		r, _ := e.apply(now, node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Second, Token: token, Window: time.Hour, Retention: time.Second}, true)
+		r, _ := e.apply(now, node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Second, Fencing: node.Fencing{Token: token, Window: time.Hour, Retention: time.Second}}, true)
 		return r.Status
 	}
 	e := Entry{Fence: token, Floor: token, FenceUntil: now.Add(-time.Hour)}

@@ -36,10 +36,7 @@ func goOnAlike(t *testing.T, seed uint64, last node.Op, store func(e Entry, now 
 		now = now.Add(time.Duration(r.IntN(200_000)) * time.Microsecond)
 		req := node.Request{
 			Op: node.Op(1 + r.IntN(int(last))), Value: string(rune('a' + r.IntN(5))), TTL: time.Duration(1+r.IntN(1000)) * time.Millisecond,
-			Token: node.Token(now.UnixMicro() + int64(r.IntN(1000))), Window: time.Second, Retention: time.Second,
-			NoRepair: time.Duration(r.IntN(2)) * time.Second, Keep: time.Duration(r.IntN(2)) * 300 * time.Millisecond,
-			Wait: r.IntN(2) == 0, Ticket: now.UnixMicro() - int64(r.IntN(1000)),
-			Share: []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 3}}[r.IntN(3)],
+			Fencing: node.Fencing{Token: node.Token(now.UnixMicro() + int64(r.IntN(1000))), Window: time.Second, Retention: time.Second}, Parting: node.Parting{NoRepair: time.Duration(r.IntN(2)) * time.Second, Keep: time.Duration(r.IntN(2)) * 300 * time.Millisecond}, Waiting: node.Waiting{Wait: r.IntN(2) == 0, Ticket: now.UnixMicro() - int64(r.IntN(1000))}, Share: []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 3}}[r.IntN(3)],
 		}
 		if req.Op == node.OpMark {
 			continue

@@ -76,7 +76,7 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 		return node.Reply{Status: node.Misconfigured, Marker: node.Marker{Guard: &theirs}, Now: now}, true
 	}
 	quarantined := func(reason string, left time.Duration) (node.Reply, bool) {
-		return node.Reply{Status: node.Quarantined, Value: reason, Left: wholeMS(left), Now: now}, true
+		return node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: reason}, Left: wholeMS(left), Now: now}, true
 	}
 	other := m.written() && m.Guard.Membership != g.Membership
 	tooLong := m.written() && req.TTL > m.Guard.MaxTTL

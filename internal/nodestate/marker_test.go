@@ -183,8 +183,8 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 			if want != granted {
 				server = ""
 			}
-			if r, _ := s.Apply(now, req); r.Status != want || r.Value != value || r.Server != server {
-				t.Errorf("%s, guard off %v: acquire: %v %q from %q, want %v %q from %q", c.what, off, r.Status, r.Value, r.Server, want, value, server)
+			if r, _ := s.Apply(now, req); r.Status != want || r.Reason != value || r.Server != server {
+				t.Errorf("%s, guard off %v: acquire: %v %q from %q, want %v %q from %q", c.what, off, r.Status, r.Reason, r.Server, want, value, server)
 			}
 			s.names = map[string]*Entry{"name": {Holders: node.Holders{{Value: "one", Until: now.Add(time.Second)}}}}
 			req.Op = node.OpExtend
@@ -192,8 +192,8 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 			if !off && (c.marker.ID != "now" || c.marker.Epoch < 2) {
 				remark = node.ReasonRemark
 			}
-			if r, _ := s.Apply(now, req); r.Status != c.extend || r.Value != remark && r.Status == granted {
-				t.Errorf("%s, guard off %v: extend: %v %q, want %v %q", c.what, off, r.Status, r.Value, c.extend, remark)
+			if r, _ := s.Apply(now, req); r.Status != c.extend || r.Reason != remark && r.Status == granted {
+				t.Errorf("%s, guard off %v: extend: %v %q, want %v %q", c.what, off, r.Status, r.Reason, c.extend, remark)
 			}
 			req.Value = "two"
 			if r, _ := s.Apply(now, req); c.extend == granted && r.Status != node.Held {

@@ -32,7 +32,7 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 	default:
 		status = e.taken()
 	}
-	reply := node.Reply{Status: status, Fence: e.Fence, Now: now, Wakes: wakes}
+	reply := node.Reply{Status: status, Fence: e.Fence, Now: now, Queued: node.Queued{Wakes: wakes}}
 	if status == node.Reserved && req.Op == node.OpYield ||
 		(status == node.Held || status == node.Reserved) && req.Op == node.OpAcquire && req.Wait {
 		reply.Rank = e.Queue.rank(req.Value)

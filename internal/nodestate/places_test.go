@@ -59,7 +59,7 @@ func TestWhoAsksBesideOthers(t *testing.T) {
 			ws = append(ws, node.Waiter{Value: v, Ticket: int64(i), Process: strings.Trim(v, "ab")})
 		}
 		e.Queue.Beside(now, ws, false, c.fresh)
-		r, wakes := e.apply(now, node.Request{Op: node.OpAcquire, Name: "job", Value: c.asks, TTL: time.Second, Wait: true}, true)
+		r, wakes := e.apply(now, node.Request{Op: node.OpAcquire, Name: "job", Value: c.asks, TTL: time.Second, Waiting: node.Waiting{Wait: true}}, true)
 		if r.Status != c.want || e.Queue.Head != c.now || len(wakes) != c.wakes {
 			t.Errorf("%s: %v, kept for %q, told %v; want %v, %q, %d", c.what, r.Status, e.Queue.Head, wakes, c.want, c.now, c.wakes)
 		}

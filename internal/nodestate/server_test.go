@@ -14,7 +14,7 @@ import (
 func request(op node.Op, name, value string) node.Request {
 	return node.Request{
 		Op: op, Name: name, Value: value,
-		TTL: time.Minute, Window: 10 * time.Second, Retention: time.Hour,
+		TTL: time.Minute, Fencing: node.Fencing{Window: 10 * time.Second, Retention: time.Hour},
 	}
 }
 

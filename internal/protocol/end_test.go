@@ -183,7 +183,7 @@ func TestRequestThatComesAfterTheReleaseIsUndone(t *testing.T) {
 		}
 		for i := range 2 {
 			c.nodes[i].Apply(epoch, node.Request{Op: node.OpRelease, Name: "job", Value: "x",
-				Token: node.Token(epoch.Add(5 * time.Second).UnixMicro()), Window: 10 * time.Second, Retention: time.Hour})
+				Fencing: node.Fencing{Token: node.Token(epoch.Add(5 * time.Second).UnixMicro()), Window: 10 * time.Second, Retention: time.Hour}})
 		}
 		one := c.join(0, false)
 		one.does(protocol.Event{Kind: protocol.Begin})

@@ -76,7 +76,7 @@ func TestTokensAreReservedByAQuorum(t *testing.T) {
 	c := Claim{cfg: Config{Nodes: 5}, round: Round{Op: node.OpExtend, Start: 7}}
 	c.pass = passing{token: 20, reserve: 3}
 	for i, next := range []int64{0, 90, 80} {
-		answer := Event{Kind: Answer, Node: i, Reply: node.Reply{Status: node.Granted, Confirmed: true, Next: next}}
+		answer := Event{Kind: Answer, Node: i, Reply: node.Reply{Status: node.Granted, Confirmed: true, Queued: node.Queued{Next: next}}}
 		for range 2 { // a copy counts once
 			c.confirm(&answer)
 		}

@@ -13,8 +13,7 @@ import (
 // depends on: the name, the marker to compare, how long to keep the fence.
 func (c *Claim) request(op node.Op) node.Request {
 	return node.Request{
-		Op: op, Share: c.share, Value: c.value, TTL: max(c.cfg.TTL, c.cfg.Keep), Token: c.token, Window: c.cfg.Window,
-		Wait: c.wait.queued, Ticket: c.wait.ticket,
+		Op: op, Share: c.share, Value: c.value, TTL: max(c.cfg.TTL, c.cfg.Keep), Fencing: node.Fencing{Token: c.token, Window: c.cfg.Window}, Waiting: node.Waiting{Wait: c.wait.queued, Ticket: c.wait.ticket},
 	}
 }
 

@@ -191,7 +191,7 @@ func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
 		theirs := r.Reply.Guard
 		switch {
 		case theirs == nil:
-			return &node.ConfigError{Field: "nodes", Value: r.Node, Bound: unreadable(r.Reply.Value)}
+			return &node.ConfigError{Field: "nodes", Value: r.Node, Bound: unreadable(r.Reply.Version)}
 		case theirs.Barred():
 			return &node.ConfigError{Changing: true, Field: "nodes", Value: mine.Nodes, Bound: "a membership that is in service", Problem: fmt.Sprintf(
 				"%s is barred: the change of the membership to %q is not finished; %s", r.Node, theirs.Nodes, RunAgain)}

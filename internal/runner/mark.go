@@ -95,7 +95,7 @@ func (c *Cluster) markAgain(name string) (marked int) {
 	for i, s := range after {
 		if s.Err == nil && s.Left > 0 && sent.Has(i) {
 			marked++
-			c.members[i].noteQuarantine(node.OpMark, node.Reply{Status: node.Quarantined, Value: s.Reason, Left: s.Left})
+			c.members[i].noteQuarantine(node.OpMark, node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: s.Reason}, Left: s.Left})
 		}
 	}
 	return marked
@@ -106,7 +106,7 @@ func (c *Cluster) Quarantined() []node.Result {
 	var out []node.Result
 	for _, m := range c.members {
 		if why, left, ok := m.quarantine(); ok {
-			out = append(out, node.Result{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Value: why, Left: left}})
+			out = append(out, node.Result{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: why}, Left: left}})
 		}
 	}
 	return out
@@ -148,7 +148,7 @@ func (m *Member) quarantine() (why string, left time.Duration, ok bool) {
 // check of the marker shows that it is back.
 func (m *Member) noteQuarantine(op node.Op, reply node.Reply) (changed bool) {
 	if reply.Status == node.Quarantined || reply.NeedsMark() {
-		q, left := &quarantine{quarantineReason: reply.Value}, reply.Left
+		q, left := &quarantine{quarantineReason: reply.Reason}, reply.Left
 		if reply.NeedsMark() {
 			left = m.cluster.guard.parameters().Quarantine
 		} else {
@@ -157,7 +157,7 @@ func (m *Member) noteQuarantine(op node.Op, reply node.Reply) (changed bool) {
 		if m.quarantined.Swap(q) != nil {
 			return false
 		}
-		m.cluster.say(slog.LevelWarn, "redlatch: node is quarantined", "node", m.name, "left", left, "reason", node.ReasonText(reply.Value))
+		m.cluster.say(slog.LevelWarn, "redlatch: node is quarantined", "node", m.name, "left", left, "reason", node.ReasonText(reply.Reason))
 		return true
 	}
 	if reply.Status != node.Granted || op != node.OpAcquire && op != node.OpRepair {

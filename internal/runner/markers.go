@@ -281,7 +281,7 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Mar
 				case node.Stale:
 					s.Err = fmt.Errorf("redlatch: the request came too late, at %v by the clock of %s: run it again", reply.Now, m.name)
 				case node.Misconfigured:
-					s.Err = c.Mismatch([]node.Result{{Node: m.name, Reply: node.Reply{Status: reply.Status, Value: reply.Version, Marker: reply.Marker}}}, 0)
+					s.Err = c.Mismatch([]node.Result{{Node: m.name, Reply: node.Reply{Status: reply.Status, Marker: reply.Marker}}}, 0)
 				}
 			}
 			states[i] = s

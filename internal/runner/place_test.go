@@ -76,7 +76,7 @@ func TestPlaceBeforeARefusalAsStaleIsUndone(t *testing.T) {
 						return
 					}
 					if asks++; asks == 2 {
-						raise := node.Request{Op: node.OpRelease, Name: "job", Value: "x", Token: req.Token + 1, Window: time.Minute, Retention: time.Hour}
+						raise := node.Request{Op: node.OpRelease, Name: "job", Value: "x", Fencing: node.Fencing{Token: req.Token + 1, Window: time.Minute, Retention: time.Hour}}
 						if _, err := l.Node.Do(context.Background(), raise); err != nil {
 							t.Error(err)
 						}

@@ -91,7 +91,7 @@ func TestReleaseDoesNotOvertakeARequestThatIsBeingSent(t *testing.T) {
 		synctest.Wait()
 		token := node.Token(time.Now().Add(time.Second).UnixMicro())
 		for _, l := range links {
-			l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: "job", Value: "x", Token: token, Window: time.Minute, Retention: time.Hour})
+			l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: "job", Value: "x", Fencing: node.Fencing{Token: token, Window: time.Minute, Retention: time.Hour}})
 		}
 		goOn := make(chan struct{})
 		var mu sync.Mutex

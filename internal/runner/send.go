@@ -168,7 +168,7 @@ func (cl *Claim) Results() []node.Result {
 		default:
 			*r = said
 			if said.Err == nil && said.Reply.Status == node.Granted && cl.core.Distrusts(i) {
-				r.Reply = node.Reply{Status: node.Quarantined, Value: node.ReasonRemark, Left: cl.c.guard.parameters().Quarantine, Now: said.Reply.Now}
+				r.Reply = node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: node.ReasonRemark}, Left: cl.c.guard.parameters().Quarantine, Now: said.Reply.Now}
 			}
 		}
 	}

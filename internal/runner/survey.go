@@ -10,23 +10,17 @@ import (
 
 // Inspect asks all nodes who has the key, until enough reports true: see survey.
 func (c *Cluster) Inspect(ctx context.Context, key string, enough func() bool) []node.Result {
-	nodes := make([]int, len(c.members))
-	for i := range nodes {
-		nodes[i] = i
-	}
 	req := node.Request{Op: node.OpInspect, Name: key}
-	return c.survey(ctx, nodes, func(ctx context.Context, i int) node.Result { return c.members[i].Call(ctx, req) }, func(int) bool { return enough() })
+	call := func(ctx context.Context, i int) node.Result { return c.members[i].Call(ctx, req) }
+	return c.survey(ctx, len(c.members), func(i int) int { return i }, call, func(int) bool { return enough() })
 }
 
 // Records sends requests about records, until enough reports true for an answer, which
 // is nil if the node failed: see survey.
 func (c *Cluster) Records(ctx context.Context, asks []protocol.Ask, enough func(protocol.Ask, *node.RecordsReply) bool) []node.Result {
-	nodes, replies := make([]int, len(asks)), make([]*node.RecordsReply, len(asks))
-	for k, a := range asks {
-		nodes[k] = a.Node
-	}
-	return c.survey(ctx, nodes, func(ctx context.Context, k int) node.Result {
-		reply, r := c.members[nodes[k]].records(ctx, asks[k].Request)
+	replies := make([]*node.RecordsReply, len(asks))
+	return c.survey(ctx, len(asks), func(k int) int { return asks[k].Node }, func(ctx context.Context, k int) node.Result {
+		reply, r := c.members[asks[k].Node].records(ctx, asks[k].Request)
 		if r.Err == nil {
 			replies[k] = &reply
 		}
@@ -34,11 +28,11 @@ func (c *Cluster) Records(ctx context.Context, asks []protocol.Ask, enough func(
 	}, func(k int) bool { return enough(asks[k], replies[k]) })
 }
 
-// survey asks nodes what is no part of a claim, all at once. It returns the answer of
+// survey asks n nodes what is no part of a claim, all at once. It returns the answer of
 // each node when enough reports true for one, when all have answered, or when ctx or the
 // node time limit ends. A node that has not answered has ErrNodeTimeout. The other
 // requests go on in the background.
-func (c *Cluster) survey(ctx context.Context, nodes []int, call func(ctx context.Context, k int) node.Result, enough func(k int) bool) []node.Result {
+func (c *Cluster) survey(ctx context.Context, n int, at func(k int) int, call func(ctx context.Context, k int) node.Result, enough func(k int) bool) []node.Result {
 	type answer struct {
 		k      int
 		result node.Result
@@ -49,14 +43,14 @@ func (c *Cluster) survey(ctx context.Context, nodes []int, call func(ctx context
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.NodeTimeout)
 	_ = context.AfterFunc(limited, cancel) // at the latest
-	answers := make(chan answer, len(nodes))
-	for k := range nodes {
+	answers := make(chan answer, n)
+	for k := range n {
 		c.Go(func() { answers <- answer{k, call(limited, k)} })
 	}
-	for left := len(nodes) - 1; left >= 0; left-- {
+	for left := n - 1; left >= 0; left-- {
 		select {
 		case a := <-answers:
-			results[nodes[a.k]] = a.result
+			results[at(a.k)] = a.result
 			if enough(a.k) && left > 0 {
 				return results
 			}

@@ -20,7 +20,7 @@ func TestHolderIsBackBeforeACrowdOfWaiters(t *testing.T) {
 			}
 			return time.Since(begin) / tries
 		}
-		waiters := waits(node.Request{Op: node.OpAcquire, Wait: true})
+		waiters := waits(node.Request{Op: node.OpAcquire, Waiting: node.Waiting{Wait: true}})
 		for _, op := range []node.Op{node.OpRelease, node.OpExtend, node.OpRepair} {
 			if holder := waits(node.Request{Op: op}); holder > waiters/10 {
 				t.Errorf("%v waits for %v, and waiters for %v", op, holder, waiters)

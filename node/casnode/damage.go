@@ -52,7 +52,7 @@ func (r *Row) marker() (nodestate.Marker, error) {
 
 // foreign is the reply to a request for the name of a damaged row.
 func foreign(now time.Time) node.Reply {
-	return node.Reply{Status: node.Foreign, Value: damagedRow, Left: node.NoExpiry, Now: now}
+	return node.Reply{Status: node.Foreign, Taken: node.Taken{Format: damagedRow}, Left: node.NoExpiry, Now: now}
 }
 
 func damagedListing(name string, now time.Time) node.Listing {

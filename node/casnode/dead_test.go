@@ -36,7 +36,7 @@ func (b *bench) open() *casnode.Node {
 func (b *bench) asks(n *casnode.Node, op node.Op, waiter int, change func(*node.Request)) node.Reply {
 	b.t.Helper()
 	b.token++
-	req := node.Request{Op: op, Name: "job", Value: fmt.Sprint(waiter), TTL: time.Minute, Token: b.token, Window: window, Retention: time.Minute}
+	req := node.Request{Op: op, Name: "job", Value: fmt.Sprint(waiter), TTL: time.Minute, Fencing: node.Fencing{Token: b.token, Window: window, Retention: time.Minute}}
 	if op == node.OpAcquire {
 		req.Ticket, req.Wait = int64(waiter)+1, true
 	}

@@ -18,7 +18,7 @@ func (n *Node) tryAll(ctx context.Context, exam node.Exam) error {
 	if err != nil {
 		return n.explain(err)
 	}
-	first := node.Request{Name: exam.Name, Value: rand.Text(), TTL: left, Retention: left, Window: exam.Window, Token: node.Token(s.Now.UnixMicro())}
+	first := node.Request{Name: exam.Name, Value: rand.Text(), TTL: left, Fencing: node.Fencing{Retention: left, Window: exam.Window, Token: node.Token(s.Now.UnixMicro())}}
 	second := first
 	second.Value, second.Token, second.Ticket, second.Wait = rand.Text(), first.Token+1, int64(first.Token), true
 	// Nothing must be left that would show that locks were kept here.

@@ -29,19 +29,19 @@ func (p *primary) String() string    { return p.name }
 func (p *primary) GuardsAlone() bool { return true }
 
 func (p *primary) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if p.cut.Load() {
-		return node.Reply{}, fmt.Errorf("cut off (%w)", node.ErrUnsent)
-	}
-	time.Sleep(time.Duration(p.delay.Load()))
-	return p.Node.Do(ctx, req)
+	return reach(p, func() (node.Reply, error) { return p.Node.Do(ctx, req) })
 }
 
 func (p *primary) Mark(ctx context.Context, req node.MarkRequest) (node.MarkReply, error) {
+	return reach(p, func() (node.MarkReply, error) { return p.Node.Mark(ctx, req) })
+}
+
+func reach[R any](p *primary, execute func() (R, error)) (reply R, err error) {
 	if p.cut.Load() {
-		return node.MarkReply{}, fmt.Errorf("cut off (%w)", node.ErrUnsent)
+		return reply, fmt.Errorf("cut off (%w)", node.ErrUnsent)
 	}
 	time.Sleep(time.Duration(p.delay.Load()))
-	return p.Node.Mark(ctx, req)
+	return execute()
 }
 
 // databases are tables, and clients of nodes over them.

@@ -59,8 +59,7 @@ func TestWrongWallClockDoesNotDecideWhoIsNext(t *testing.T) {
 		off  time.Duration
 		want int
 	}{{26 * time.Hour, 1}, {0, 2}, {-5 * time.Hour, 3}, {26*time.Hour - 5*time.Second, 1}, {3 * time.Hour, 5}, {27 * time.Hour, 6}} {
-		req := node.Request{Op: node.OpAcquire, Name: "job", Value: fmt.Sprint(c.off), TTL: time.Minute, Window: 10 * time.Second, Wait: true,
-			Ticket: w.base + w.now.Microseconds() + c.off.Microseconds()}
+		req := node.Request{Op: node.OpAcquire, Name: "job", Value: fmt.Sprint(c.off), TTL: time.Minute, Fencing: node.Fencing{Window: 10 * time.Second}, Waiting: node.Waiting{Wait: true, Ticket: w.base + w.now.Microseconds() + c.off.Microseconds()}}
 		for range 2 { // it asks again, and keeps its place
 			if r, err := w.start().node.Do(t.Context(), req); err != nil || r.Rank != c.want {
 				t.Errorf("%v: rank %d, %v, want %d", c.off, r.Rank, err, c.want)
@@ -106,7 +105,7 @@ func TestCrashedWaitersOfACrashedHolderDelayNobodyWhoDoesNotStay(t *testing.T) {
 		w := calm(t, true)
 		w.expect(node.Granted, w.ask(w.start(), node.OpAcquire, "crashed", ttl))
 		for i := range c.waiters {
-			w.expect(node.Held, w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "job", Value: fmt.Sprint("waiter ", i), TTL: ttl, Wait: true, Ticket: int64(i + 1)}))
+			w.expect(node.Held, w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "job", Value: fmt.Sprint("waiter ", i), TTL: ttl, Waiting: node.Waiting{Wait: true, Ticket: int64(i + 1)}}))
 		}
 		tries := 1
 		for ; w.ask(w.start(), node.OpAcquire, fmt.Sprint("try ", tries), ttl).Status != node.Granted && tries < 100; tries++ {
@@ -309,7 +308,7 @@ func TestRowsOfManyNamesAreFewWhereNobodyStays(t *testing.T) {
 		p := w.start()
 		w.procs = nil
 		token := node.Token(w.base + w.now.Microseconds())
-		req := node.Request{Name: fmt.Sprint("order ", i), Value: "one", TTL: time.Second, Token: token, Window: window, Retention: time.Hour}
+		req := node.Request{Name: fmt.Sprint("order ", i), Value: "one", TTL: time.Second, Fencing: node.Fencing{Token: token, Window: window, Retention: time.Hour}}
 		for _, req.Op = range []node.Op{node.OpAcquire, node.OpRelease} {
 			if r, err := p.node.Do(t.Context(), req); err != nil || r.Status != node.Granted {
 				t.Fatal(r.Status, err)
@@ -323,7 +322,7 @@ func TestRowsOfManyNamesAreFewWhereNobodyStays(t *testing.T) {
 		t.Errorf("%d rows are left of 3000 names", rows)
 	}
 	// A name whose row is gone has the floor: no token goes back.
-	w.expect(node.Stale, w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "order 0", Value: "two", TTL: time.Second, Token: last - node.Token(20*time.Second.Microseconds())}))
+	w.expect(node.Stale, w.do(w.start(), node.Request{Op: node.OpAcquire, Name: "order 0", Value: "two", TTL: time.Second, Fencing: node.Fencing{Token: last - node.Token(20*time.Second.Microseconds())}}))
 }
 
 // TestSweepsRemoveOnlyWhatIsOver has a process sweep again and again while a lock is
@@ -363,7 +362,7 @@ func TestFenceFarAheadIsNotFolded(t *testing.T) {
 	w := calm(t, false)
 	p := w.start()
 	far := node.Token(w.base + (50 * time.Hour).Microseconds())
-	req := node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Second, Token: far}
+	req := node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Second, Fencing: node.Fencing{Token: far}}
 	w.expect(node.Granted, w.do(p, req))
 	for range 3 {
 		w.now += time.Hour
@@ -374,5 +373,5 @@ func TestFenceFarAheadIsNotFolded(t *testing.T) {
 	if rows, _ := w.shelf.Rows(); rows != 1 {
 		t.Errorf("%d rows are left", rows)
 	}
-	w.expect(node.Granted, w.do(p, node.Request{Op: node.OpAcquire, Name: "other", Value: "one", TTL: time.Second, Token: node.Token(w.base)}))
+	w.expect(node.Granted, w.do(p, node.Request{Op: node.OpAcquire, Name: "other", Value: "one", TTL: time.Second, Fencing: node.Fencing{Token: node.Token(w.base)}}))
 }

@@ -150,7 +150,7 @@ func TestConformance(t *testing.T) {
 }
 
 func acquire(value string, token node.Token) node.Request {
-	return node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: time.Minute, Token: token, Window: time.Hour, Retention: time.Hour}
+	return node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: time.Minute, Fencing: node.Fencing{Token: token, Window: time.Hour, Retention: time.Hour}}
 }
 
 // TestClientThatFreezesBetweenReadAndWriteBlocksNobody has a client read a row,

@@ -35,7 +35,7 @@ func (c *counted) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Wri
 func do(t *testing.T, n *casnode.Node, want node.Status, op node.Op, name, value string) {
 	t.Helper()
 	time.Sleep(time.Millisecond)
-	req := node.Request{Op: op, Name: name, Value: value, TTL: 30 * time.Second, Window: time.Hour, Retention: time.Hour}
+	req := node.Request{Op: op, Name: name, Value: value, TTL: 30 * time.Second, Fencing: node.Fencing{Window: time.Hour, Retention: time.Hour}}
 	if op != node.OpInspect {
 		req.Token = node.Token(time.Now().UnixMicro())
 	}
@@ -123,7 +123,7 @@ func TestMemoryJudgesTokensByTheClockOfTheRequest(t *testing.T) {
 		n := casnode.New(s, &casnode.Options{Poll: true})
 		for i := range 5 { // new names, which have no fence
 			clock := time.Now().Add(3 * time.Hour)
-			req := node.Request{Name: fmt.Sprint("job ", i), Value: "ours", TTL: time.Minute, Clock: clock, Token: node.Token(clock.UnixMicro()), Window: time.Hour, Retention: 4 * time.Hour}
+			req := node.Request{Name: fmt.Sprint("job ", i), Value: "ours", TTL: time.Minute, Fencing: node.Fencing{Clock: clock, Token: node.Token(clock.UnixMicro()), Window: time.Hour, Retention: 4 * time.Hour}}
 			for _, req.Op = range []node.Op{node.OpAcquire, node.OpRelease} {
 				if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
 					t.Fatalf("%v: %v, %v", req.Op, r.Status, err)

@@ -168,7 +168,7 @@ func (w *world) acquire(p *proc, name string, wait bool) bool {
 	h.token = node.Token(w.base + w.now.Microseconds() + int64(p.id%5)*time.Hour.Microseconds())
 	for range 20 {
 		sent := w.now
-		r := w.do(p, node.Request{Op: node.OpAcquire, Name: name, Value: h.value, TTL: h.ttl, Token: h.token, Wait: wait, Ticket: sent.Microseconds()})
+		r := w.do(p, node.Request{Op: node.OpAcquire, Name: name, Value: h.value, TTL: h.ttl, Fencing: node.Fencing{Token: h.token}, Waiting: node.Waiting{Wait: wait, Ticket: sent.Microseconds()}})
 		switch r.Status {
 		case node.Stale:
 			h.token = r.Fence + 1
@@ -219,7 +219,7 @@ func (w *world) extend(h *hold) {
 	if h.until <= sent {
 		return
 	}
-	r := w.do(h.by, node.Request{Op: node.OpExtend, Name: h.name, Value: h.value, TTL: h.ttl, Token: h.token})
+	r := w.do(h.by, node.Request{Op: node.OpExtend, Name: h.name, Value: h.value, TTL: h.ttl, Fencing: node.Fencing{Token: h.token}})
 	if r.Status != node.Granted || h.until <= w.now { // a holder whose time is over is not revived
 		return
 	}
@@ -230,7 +230,7 @@ func (w *world) extend(h *hold) {
 // release gives a lock up: from then on its holder does not believe in it.
 func (w *world) release(h *hold) {
 	h.until = min(h.until, w.now)
-	w.do(h.by, node.Request{Op: node.OpRelease, Name: h.name, Value: h.value, Token: h.token})
+	w.do(h.by, node.Request{Op: node.OpRelease, Name: h.name, Value: h.value, Fencing: node.Fencing{Token: h.token}})
 }
 
 // run runs a history.

@@ -181,7 +181,7 @@ func (c *caller) once() {
 	c.leave = leave
 	c.mu.Unlock()
 	defer leave()
-	req := node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: orderTTL, Token: node.Token(came), Ticket: came, Wait: true, Window: window, Retention: time.Minute}
+	req := node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: orderTTL, Fencing: node.Fencing{Token: node.Token(came), Window: window, Retention: time.Minute}, Waiting: node.Waiting{Ticket: came, Wait: true}}
 	unsure := false
 	for ctx.Err() == nil {
 		sent := c.now()
@@ -298,7 +298,7 @@ func play(processes []int, times int, o *order) (s *scene, took time.Duration) {
 			// It hears, and lives.
 			for _, op := range []node.Op{node.OpAcquire, node.OpRelease} {
 				for _, v := range []string{"a", "b"} {
-					_, _ = n.Do(ctx, node.Request{Op: op, Name: fmt.Sprint("other ", p), Value: v, TTL: time.Minute, Token: node.Token(time.Now().UnixMicro()), Ticket: 1, Wait: true, Window: window, Retention: time.Minute})
+					_, _ = n.Do(ctx, node.Request{Op: op, Name: fmt.Sprint("other ", p), Value: v, TTL: time.Minute, Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro()), Window: window, Retention: time.Minute}, Waiting: node.Waiting{Ticket: 1, Wait: true}})
 				}
 			}
 		}
@@ -522,7 +522,7 @@ func TestWakeDoesNotEndWhatATimerStandsFor(t *testing.T) {
 		token := node.Token(time.Now().UnixMicro())
 		do := func(n *casnode.Node, op node.Op, value string, wait bool, share node.Share) node.Reply {
 			token++
-			r, err := n.Do(t.Context(), node.Request{Op: op, Name: "job", Value: value, Share: share, TTL: time.Minute, Token: token, Ticket: int64(token), Wait: wait, Window: window, Retention: time.Minute})
+			r, err := n.Do(t.Context(), node.Request{Op: op, Name: "job", Value: value, Share: share, TTL: time.Minute, Fencing: node.Fencing{Token: token, Window: window, Retention: time.Minute}, Waiting: node.Waiting{Ticket: int64(token), Wait: wait}})
 			check.Must(t, err)
 			return r
 		}

@@ -14,7 +14,7 @@ func TestReaderBeyondTheLimitIsRefusedWithTheLimit(t *testing.T) {
 	n := New(newTable(time.Now), nil)
 	ask := func(op node.Op, i int) (node.Reply, error) {
 		return n.Do(context.Background(), node.Request{Op: op, Name: "doc", Value: fmt.Sprintf("%032x:reader", i), TTL: time.Hour,
-			Retention: time.Hour, Window: time.Hour, Share: node.Share{Mode: node.Shared}})
+			Fencing: node.Fencing{Retention: time.Hour, Window: time.Hour}, Share: node.Share{Mode: node.Shared}})
 	}
 	for i := range MaxReaders {
 		if r, err := ask(node.OpAcquire, i); err != nil || r.Status != node.Granted {

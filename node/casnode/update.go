@@ -77,10 +77,10 @@ func (n *Node) update(ctx context.Context, req node.Request, decide func(s Snaps
 	defer end()
 	for t := (tries{}); ; {
 		done, next, err := n.updateOnce(ctx, req, t.present, decide)
-		if done {
-			return err
+		if !done {
+			err = n.again(ctx, &t, req, next, err)
 		}
-		if err := n.again(ctx, &t, req, next, err); err != nil {
+		if done || err != nil {
 			return err
 		}
 	}

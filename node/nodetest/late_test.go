@@ -83,7 +83,7 @@ func TestLockThatIsKeptIsReliedOn(t *testing.T) {
 				l.answered(node.Request{Op: node.OpAcquire, TTL: 100 * time.Millisecond}, node.Reply{Status: node.Granted})
 			},
 			func(l *lateness) {
-				l.answered(node.Request{Op: node.OpRelease, Keep: time.Second}, node.Reply{Status: node.Granted})
+				l.answered(node.Request{Op: node.OpRelease, Parting: node.Parting{Keep: time.Second}}, node.Reply{Status: node.Granted})
 			},
 		},
 		"a quarantine": {func(l *lateness) {

@@ -172,13 +172,11 @@ func (p *probe) inspect() node.Request {
 
 func (p *probe) request(op node.Op, value string, token node.Token) node.Request {
 	return node.Request{
-		Op:        op,
-		Name:      p.name,
-		Value:     value,
-		TTL:       p.long(),
-		Token:     token,
-		Window:    window,
-		Retention: retention,
+		Op:      op,
+		Name:    p.name,
+		Value:   value,
+		TTL:     p.long(),
+		Fencing: node.Fencing{Token: token, Window: window, Retention: retention},
 	}
 }
 

@@ -272,7 +272,7 @@ func (p *probe) memory(n node.Node, req node.RecordsRequest) node.RecordsReply {
 	if err != nil || m.Now.IsZero() || m.Begun.IsZero() {
 		p.Fatalf("%v: %+v, %v, want the time, and when the memory began", req.Op, m, err)
 	}
-	p.late.answered(node.Request{Op: req.Op, Name: req.Name, Retention: req.Retention}, node.Reply{Status: m.Status})
+	p.late.answered(node.Request{Op: req.Op, Name: req.Name, Fencing: node.Fencing{Retention: req.Retention}}, node.Reply{Status: m.Status})
 	return m
 }
 

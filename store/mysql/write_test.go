@@ -20,8 +20,7 @@ import (
 
 // acquire returns a request for the name "job".
 func acquire(value string) node.Request {
-	return node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: time.Minute, Retention: time.Hour,
-		Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}
+	return node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: time.Minute, Fencing: node.Fencing{Retention: time.Hour, Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}}
 }
 
 // granted checks that a request is granted.

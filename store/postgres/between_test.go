@@ -20,8 +20,7 @@ var must = check.Must
 var listed = node.Guard{Membership: "list", Nodes: "one", MaxTTL: 30 * time.Second, Window: time.Minute, Quarantine: 30500 * time.Millisecond}
 
 func wanted(op node.Op, value string) node.Request {
-	return node.Request{Op: op, Name: "job", Value: value, TTL: 30 * time.Second, Retention: time.Hour, Window: time.Minute,
-		Token: node.Token(time.Now().UnixMicro()), Guard: &listed}
+	return node.Request{Op: op, Name: "job", Value: value, TTL: 30 * time.Second, Fencing: node.Fencing{Retention: time.Hour, Window: time.Minute, Token: node.Token(time.Now().UnixMicro())}, Guard: &listed}
 }
 
 // openAt returns a node whose waiters poll, with a table of its own or the default one.

@@ -88,7 +88,7 @@ func awaken(t *testing.T, n *postgres.Node) {
 func notified(ctx context.Context, n *postgres.Node, name string) error {
 	woken := make(chan node.Wake, 100)
 	defer n.Listen(func(w node.Wake) { woken <- w })()
-	first := node.Request{Op: node.OpAcquire, Name: name, Value: "first", TTL: time.Minute, Retention: time.Minute}
+	first := node.Request{Op: node.OpAcquire, Name: name, Value: "first", TTL: time.Minute, Fencing: node.Fencing{Retention: time.Minute}}
 	second := first
 	second.Value, second.Wait = "second", true
 	if r, err := n.Do(ctx, first); err != nil || r.Status != node.Granted {

@@ -23,7 +23,7 @@ var servers = map[string]func(testing.TB) string{"direct": servertest.PostgreSQL
 // useAll executes every kind of statement.
 func useAll(t *testing.T, n *postgres.Node, name string) {
 	t.Helper()
-	req := node.Request{Name: name, Value: "v", TTL: time.Minute, Retention: time.Minute, Window: time.Minute}
+	req := node.Request{Name: name, Value: "v", TTL: time.Minute, Fencing: node.Fencing{Retention: time.Minute, Window: time.Minute}}
 	for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpComplete, node.OpCheck, node.OpRelease} {
 		if op >= node.OpComplete {
 			if r, err := n.Records(t.Context(), node.RecordsRequest{Op: op, Name: name, Occurrence: `o'\"`, Retention: time.Minute}); err != nil || r.Status != node.Granted {

@@ -90,7 +90,7 @@ func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
 			a, err := postgres.From(pool, &postgres.Options{Poll: true, Table: "vanished"})
 			must(t, err)
 			request := func(op node.Op, value string) node.Request {
-				return node.Request{Op: op, Name: name, Value: value, TTL: time.Minute, Retention: time.Hour}
+				return node.Request{Op: op, Name: name, Value: value, TTL: time.Minute, Fencing: node.Fencing{Retention: time.Hour}}
 			}
 			use := func(n node.Node) {
 				mustBe(t, n, request(node.OpAcquire, "before"), node.Granted)

@@ -190,7 +190,7 @@ func (x *examination) rights(ctx context.Context) {
 		}
 		return r.read(n.driver.Eval(ctx, call))
 	}
-	first := node.Request{Name: x.exam.Name, Value: rand.Text(), TTL: probeLeft, Retention: probeLeft, Window: x.exam.Window}
+	first := node.Request{Name: x.exam.Name, Value: rand.Text(), TTL: probeLeft, Fencing: node.Fencing{Retention: probeLeft, Window: x.exam.Window}}
 	second := first
 	second.Value = rand.Text()
 	look, err := try(withOp(first, node.OpInspect), false)

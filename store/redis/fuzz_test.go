@@ -100,7 +100,7 @@ func FuzzSideKeys(f *testing.F) {
 				t.Errorf("%q and %q share the %s %q", name, other, kind, key)
 			}
 		}
-		if got, want := textsOf(&node.Request{Name: name, Token: 7, Ticket: -8}, true), (requestTexts{
+		if got, want := textsOf(&node.Request{Name: name, Fencing: node.Fencing{Token: 7}, Waiting: node.Waiting{Ticket: -8}}, true), (requestTexts{
 			sideKey("fence", name), sideKey("turn", name), sideKey("queue", name), sideKey("group", name), sideKey("ended", name), "00000000000000000007", "a-8", "-8",
 		}); got != want {
 			t.Errorf("the texts of %q are %q, want %q", name, got, want)

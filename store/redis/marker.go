@@ -226,7 +226,7 @@ func (n *Node) markOne(ctx context.Context, call Call, key string, epoch uint64)
 			reply.TrustedFrom = m.trustedFrom
 		}
 	} else if said.Status == node.Misconfigured {
-		reply.Version = said.Value
+		reply.Version = said.Version
 	}
 	n.own(&reply.Marker)
 	return reply, nil

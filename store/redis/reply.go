@@ -54,19 +54,24 @@ func parseReply(r []string, share node.Share) (node.Reply, error) {
 	if !ok {
 		return bad("unknown status")
 	}
-	reply := node.Reply{Status: status, Value: r[1]}
+	reply := node.Reply{Status: status}
 	switch status {
 	case node.Misconfigured:
-		reply.Value = ""
 		if m := parseMarker(r[1]); m != nil {
 			reply.Guard = &m.guard
 		} else {
-			reply.Value = version(r[1])
+			reply.Version = version(r[1])
 		}
 	case node.Granted:
-		if reply.Value != node.ReasonRemark {
-			reply.Value = ""
+		if r[1] == node.ReasonRemark {
+			reply.Reason = r[1]
 		}
+	case node.Quarantined:
+		reply.Reason = r[1]
+	case node.Foreign:
+		reply.Format = r[1]
+	default:
+		reply.Value = r[1]
 	}
 	left, err := strconv.ParseInt(r[2], 10, 64)
 	if err != nil {

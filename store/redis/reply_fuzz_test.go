@@ -121,7 +121,7 @@ func FuzzReplies(f *testing.F) {
 		for _, op := range operations {
 			d.said = 0
 			n := New(d, "node")
-			req := node.Request{Op: op, Name: "job", Value: "v", TTL: time.Second, Token: 1, Wait: true, Ticket: 1, Guard: guard}
+			req := node.Request{Op: op, Name: "job", Value: "v", TTL: time.Second, Fencing: node.Fencing{Token: 1}, Waiting: node.Waiting{Wait: true, Ticket: 1}, Guard: guard}
 			for _, share := range []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}} {
 				d.said, req.Share = 0, share
 				if reply, err := n.Do(ctx, req); err != nil {

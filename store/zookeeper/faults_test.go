@@ -28,7 +28,7 @@ import (
 const patience = 2 * time.Minute
 
 func request(op node.Op, value string, ttl time.Duration) node.Request {
-	return node.Request{Op: op, Name: "job", Value: value, TTL: ttl, Retention: time.Hour, Window: time.Minute, Token: node.Token(time.Now().UnixMicro())}
+	return node.Request{Op: op, Name: "job", Value: value, TTL: ttl, Fencing: node.Fencing{Retention: time.Hour, Window: time.Minute, Token: node.Token(time.Now().UnixMicro())}}
 }
 
 // eventually repeats a request until it has an answer.

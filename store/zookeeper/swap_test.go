@@ -183,7 +183,7 @@ func TestRowsAreOnlyAsLongAsTheServerAllows(t *testing.T) {
 // TestDamagedZnodesAreReported has an operator write to a row by hand.
 func TestDamagedZnodesAreReported(t *testing.T) {
 	n := open(t, fresh(t))
-	request := node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Minute, Retention: time.Hour, Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}
+	request := node.Request{Op: node.OpAcquire, Name: "job", Value: "one", TTL: time.Minute, Fencing: node.Fencing{Retention: time.Hour, Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}}
 	reply, err := n.Do(t.Context(), request)
 	check.Must(t, err)
 	for _, data := range []string{"", "x", "\x01", "\x02\x00", "\x02\x05ab", "\x02\x01a\xff\x7f", "\x02\x01a", "\x01\x01a", "\x01\x01a\xff\x7f", "\x01\x01a\x00"} {

@@ -24,7 +24,7 @@ func TestTenThousandLocksStayUsable(t *testing.T) {
 	for i := range many {
 		_, err := nodes[0].Do(t.Context(), node.Request{
 			Op: node.OpAcquire, Name: fmt.Sprintf("job/%05d", i), Value: fmt.Sprintf("%032x:host/1/worker", i),
-			TTL: time.Hour, Token: node.Token(time.Now().UnixMicro()), Window: time.Hour, Retention: 4 * time.Hour,
+			TTL: time.Hour, Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro()), Window: time.Hour, Retention: 4 * time.Hour},
 		})
 		must(t, err)
 	}

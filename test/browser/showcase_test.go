@@ -86,7 +86,7 @@ func (s *showcase) holds(t *testing.T, name, owner string, since, ttl time.Durat
 	t.Helper()
 	req := node.Request{
 		Op: node.OpAcquire, Share: share, Name: name, Value: s.value(owner), TTL: ttl,
-		Token: node.Token(time.Now().Add(-since).UnixMicro()), Window: 48 * time.Hour, Retention: 200 * time.Hour,
+		Fencing: node.Fencing{Token: node.Token(time.Now().Add(-since).UnixMicro()), Window: 48 * time.Hour, Retention: 200 * time.Hour},
 	}
 	s.ask(t, req)
 	return req
@@ -97,8 +97,7 @@ func (s *showcase) waits(t *testing.T, name, owner string, since time.Duration, 
 	t.Helper()
 	at := time.Now().Add(-since)
 	s.ask(t, node.Request{
-		Op: node.OpAcquire, Share: share, Name: name, Value: s.value(owner), TTL: time.Minute, Wait: true, Ticket: at.UnixMicro(),
-		Token: node.Token(time.Now().UnixMicro()), Window: 48 * time.Hour, Retention: 200 * time.Hour,
+		Op: node.OpAcquire, Share: share, Name: name, Value: s.value(owner), TTL: time.Minute, Waiting: node.Waiting{Wait: true, Ticket: at.UnixMicro()}, Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro()), Window: 48 * time.Hour, Retention: 200 * time.Hour},
 	})
 }
 

@@ -83,7 +83,7 @@ func (m *machine) breakUp(s *State, i int) {
 	}
 	s.reached |= 1 << i
 	reply, _ := s.own(i).Apply(s.clockOf(i), node.Request{
-		Op: node.OpBreak, Name: lock, Token: s.broken, Window: m.cfg[0].Window, Retention: m.keep, Guard: m.guard[0],
+		Op: node.OpBreak, Name: lock, Fencing: node.Fencing{Token: s.broken, Window: m.cfg[0].Window, Retention: m.keep}, Guard: m.guard[0],
 	})
 	s.said = reply.Status
 	if reply.Status == node.Granted {

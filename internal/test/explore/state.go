@@ -145,8 +145,7 @@ func (m *machine) init() *State {
 		}
 		if m.in.Fence != 0 {
 			srv.Apply(now, node.Request{
-				Op: node.OpRelease, Name: lock, Value: "nobody", Token: node.Token(now.UnixMicro() + m.in.Fence),
-				Window: time.Hour, Retention: m.keep,
+				Op: node.OpRelease, Name: lock, Value: "nobody", Fencing: node.Fencing{Token: node.Token(now.UnixMicro() + m.in.Fence), Window: time.Hour, Retention: m.keep},
 			})
 		}
 		s.servers[i] = srv

@@ -89,8 +89,7 @@ func (f Faults) Run(t *testing.T, h Harness) {
 
 // request returns a request for the name "job".
 func request(op node.Op, value string) node.Request {
-	return node.Request{Op: op, Name: "job", Value: value, TTL: time.Minute, Retention: time.Hour, Window: 10 * time.Second,
-		Token: node.Token(time.Now().UnixMicro())}
+	return node.Request{Op: op, Name: "job", Value: value, TTL: time.Minute, Fencing: node.Fencing{Retention: time.Hour, Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}}
 }
 
 // listed is the marker of a membership.

@@ -35,7 +35,7 @@ func (c *Client) mark() {
 	mk.runs = true
 	seen := make([]protocol.Seen, Servers)
 	c.markAll(protocol.All(Servers), node.MarkRead, func(i int, r node.Reply) {
-		state := protocol.MarkerState{Marked: r.Guard, Trusted: r.Status == node.Granted, Left: r.Left, Reason: r.Value}
+		state := protocol.MarkerState{Marked: r.Guard, Trusted: r.Status == node.Granted, Left: r.Left, Reason: r.Reason}
 		if r.Status != node.Quarantined {
 			state.Left = 0
 		}
@@ -77,7 +77,7 @@ func (c *Client) markAll(set protocol.Set, how node.Mark, each func(int, node.Re
 		req := node.MarkRequest{Mark: how, Guard: &c.w.guard, Epoch: c.members[i].epoch}
 		c.send(i, node.OpMark, limit, func(s *Server) node.Reply {
 			r := s.state.Mark(s.clock(), req)
-			return node.Reply{Status: r.Status, Value: r.Reason, Left: r.Left, Now: r.Now, Marker: r.Marker}
+			return node.Reply{Status: r.Status, Left: r.Left, Now: r.Now, Marker: r.Marker}
 		}, func(r node.Reply, fault protocol.Fault) {
 			if fault == protocol.NoFault {
 				each(i, r)

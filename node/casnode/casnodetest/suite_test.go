@@ -362,7 +362,7 @@ func awake(open func(testing.TB) (a, b casnode.Store), opts *casnode.Options) fu
 		first, second := casnode.New(a, opts), casnode.New(b, opts)
 		for _, n := range []*casnode.Node{first, second} {
 			n.Listen(func(node.Wake) {})
-			ask := node.Request{Op: node.OpAcquire, Name: "awake", Value: "holder", TTL: time.Minute, Window: time.Minute, Retention: time.Minute}
+			ask := node.Request{Op: node.OpAcquire, Name: "awake", Value: "holder", TTL: time.Minute, Fencing: node.Fencing{Window: time.Minute, Retention: time.Minute}}
 			for reply, err := n.Do(t.Context(), ask); !reply.Wakes; reply, err = n.Do(t.Context(), ask) {
 				check.Must(t, err)
 				ask.Value, ask.Wait, ask.Ticket = "waiter", true, 1

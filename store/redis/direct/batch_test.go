@@ -256,7 +256,7 @@ func TestRequestIsNotSentAgainBehindALaterOne(t *testing.T) {
 // release, while a second one of the same value is behind it. If that does all that the
 // first would, the first has its answer, and its time is not longer.
 func TestReleaseThatAnEqualOneOvertakesHasItsAnswer(t *testing.T) {
-	release := node.Request{Op: node.OpRelease, Name: "one", Value: "v1", Token: 7, Window: 10 * time.Second, Retention: time.Hour}
+	release := node.Request{Op: node.OpRelease, Name: "one", Value: "v1", Fencing: node.Fencing{Token: 7, Window: 10 * time.Second, Retention: time.Hour}}
 	change := func(f func(*node.Request)) node.Request {
 		r := release
 		f(&r)

@@ -234,7 +234,7 @@ func (d *duel) fight(guard *node.Guard) bool {
 // shorten has a request with a brief retention follow one with a long one, and looks
 // when the brief one is over.
 func (d *duel) shorten() bool {
-	req := node.Request{Op: node.OpAcquire, Name: d.name, Value: fmt.Sprintf("%032x:%s", 3, d.name), TTL: 100 * time.Millisecond, Window: d.window, Retention: 2 * time.Hour}
+	req := node.Request{Op: node.OpAcquire, Name: d.name, Value: fmt.Sprintf("%032x:%s", 3, d.name), TTL: 100 * time.Millisecond, Fencing: node.Fencing{Window: d.window, Retention: 2 * time.Hour}}
 	for range 2 {
 		if req.Token = node.Token(time.Now().UnixMicro()); !d.step(challenge{Request: req}) {
 			return false
@@ -297,8 +297,7 @@ func (d *duel) request() node.Request {
 		}
 	}
 	req := node.Request{
-		Op: op, Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name), TTL: ttl, Window: d.window, Retention: time.Hour,
-		Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro(), // two have the same
+		Op: op, Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name), TTL: ttl, Fencing: node.Fencing{Window: d.window, Retention: time.Hour}, Waiting: node.Waiting{Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro()}, // two have the same
 	}
 	if d.brief {
 		if op == node.OpRelease { // which has none
@@ -440,7 +439,7 @@ type answer struct {
 }
 
 func marked(r node.MarkReply) answer {
-	return answer{node.Reply{Status: r.Status, Value: r.Reason, Left: r.Left, Now: r.Now, Marker: r.Marker}, r.TrustedFrom.Truncate(time.Millisecond), nil}
+	return answer{node.Reply{Status: r.Status, Left: r.Left, Now: r.Now, Marker: r.Marker}, r.TrustedFrom.Truncate(time.Millisecond), nil}
 }
 
 func recorded(r node.RecordsReply) answer {
@@ -513,7 +512,7 @@ func (d *duel) step(c challenge) bool {
 	if c.mark != nil {
 		req = node.Request{TTL: c.mark.Least, Guard: c.mark.Guard}
 	} else if c.records != nil {
-		req = node.Request{Retention: c.records.Retention, Guard: c.records.Guard}
+		req = node.Request{Fencing: node.Fencing{Retention: c.records.Retention}, Guard: c.records.Guard}
 	}
 	after := []time.Duration{req.TTL, req.NoRepair, req.Keep, req.Retention}
 	if e := d.model.Stored(d.name); e != nil && len(e.Queue.Waiters) > 0 {
@@ -568,7 +567,7 @@ func (c challenge) essence(r answer) string {
 	if c.mark != nil {
 		req = node.Request{}
 	}
-	text := fmt.Sprintf("%v, holder or reason %q", r.Status, r.Value)
+	text := fmt.Sprintf("%v, holder %q, foreign %q, reason %q", r.Status, r.Value, r.Format, r.Reason)
 	// To what is granted as it was asked a server may repeat the token.
 	repeated := r.Status == node.Granted && (req.Op == node.OpExtend || req.Token == 0)
 	if !repeated && r.Status != node.Quarantined && r.Status != node.Misconfigured {

@@ -61,7 +61,7 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 				name := fmt.Sprint("marked/", seed, "/", i-i%10)
 				ops := []node.Op{node.OpAcquire, node.OpAcquire, node.OpExtend, node.OpRepair, node.OpBreak}
 				c = challenge{Request: node.Request{Op: ops[s.IntN(len(ops))], Guard: guard, Name: name, Value: fmt.Sprintf("%032x:%s", s.IntN(2), name),
-					TTL: min(guard.MaxTTL, []time.Duration{time.Hour, time.Hour, 3 * time.Hour}[s.IntN(3)]), Window: 2 * time.Second, Retention: time.Hour, Token: node.Token(time.Now().UnixMicro())}}
+					TTL: min(guard.MaxTTL, []time.Duration{time.Hour, time.Hour, 3 * time.Hour}[s.IntN(3)]), Fencing: node.Fencing{Window: 2 * time.Second, Retention: time.Hour, Token: node.Token(time.Now().UnixMicro())}}}
 			}
 			if one(s, 12) {
 				known++ // another node has noted a later marking

@@ -123,7 +123,7 @@ func listen(t *testing.T, n node.Node, rows bool) *watched {
 	for value, deadline := "primer", time.Now().Add(20*time.Second); ; time.Sleep(5 * time.Millisecond) {
 		for _, v := range []string{"holder", value} {
 			r, err := w.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "primer", Value: v,
-				TTL: time.Minute, Wait: v == value, Ticket: time.Now().UnixMicro()})
+				TTL: time.Minute, Waiting: node.Waiting{Wait: v == value, Ticket: time.Now().UnixMicro()}})
 			if err != nil {
 				t.Fatal(err)
 			}

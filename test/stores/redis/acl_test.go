@@ -128,8 +128,7 @@ func TestTurnThatCouldNotBeToldIsNotTakenAway(t *testing.T) {
 	defer n.Close()
 	do := func(op node.Op, value string, want node.Status) {
 		t.Helper()
-		r, err := n.Do(t.Context(), node.Request{Op: op, Name: "orders/1", Value: value, TTL: time.Minute, Wait: true, Ticket: int64(value[0]),
-			Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour})
+		r, err := n.Do(t.Context(), node.Request{Op: op, Name: "orders/1", Value: value, TTL: time.Minute, Waiting: node.Waiting{Wait: true, Ticket: int64(value[0])}, Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour}})
 		if err != nil || r.Status != want {
 			t.Errorf("%v by %s: %v, %v, want %v", op, value, r.Status, err, want)
 		}
@@ -201,11 +200,11 @@ func TestRefusalInTheMidstOfAScriptMayHaveLeftSomething(t *testing.T) {
 		if reply, err := do(strong, node.Request{Value: "first"}); err != nil || reply.Status != node.Granted {
 			t.Fatal(reply, err)
 		}
-		if reply, err := do(strong, node.Request{Value: "second", Wait: true, Ticket: time.Now().UnixMicro()}); err != nil || reply.Rank != 1 {
+		if reply, err := do(strong, node.Request{Value: "second", Waiting: node.Waiting{Wait: true, Ticket: time.Now().UnixMicro()}}); err != nil || reply.Rank != 1 {
 			t.Fatal(reply, err)
 		}
 		server.Do("DEL", "orders/1")
-		_, err := do(half, node.Request{Value: "third", Wait: true, Ticket: 1})
+		_, err := do(half, node.Request{Value: "third", Waiting: node.Waiting{Wait: true, Ticket: 1}})
 		if err == nil || server.Do("GET", "orders/1") != "third" {
 			t.Fatalf("the script did not end half way: %v, and %q has the lock", err, server.Do("GET", "orders/1"))
 		}

@@ -46,7 +46,7 @@ func together(t testing.TB, address string, reqs ...node.Request) ([]node.Reply,
 
 // acquisition is a request for a name by a value.
 func acquisition(name, value string) node.Request {
-	return node.Request{Op: node.OpAcquire, Name: name, Value: value, Token: node.Token(time.Now().UnixMicro())}
+	return node.Request{Op: node.OpAcquire, Name: name, Value: value, Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro())}}
 }
 
 // as is a request with another operation.

@@ -37,7 +37,7 @@ func TestCommonRequestsAreAnsweredWithANumber(t *testing.T) {
 						t.Fatal(r, err)
 					}
 				}
-				req := node.Request{Name: "job", TTL: time.Minute, Retention: time.Hour, Window: time.Minute, Guard: guard}
+				req := node.Request{Name: "job", TTL: time.Minute, Fencing: node.Fencing{Retention: time.Hour, Window: time.Minute}, Guard: guard}
 				do := func(op node.Op, value string) node.Reply {
 					t.Helper()
 					req.Op, req.Value = op, value

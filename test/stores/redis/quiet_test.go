@@ -20,7 +20,7 @@ func TestSideKeysOfALineExpire(t *testing.T) {
 	n := open(t, server.URL())[0]
 	defer n.Close()
 	for ticket, value := range []string{"holder", "head", "next"} {
-		req := node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: time.Minute, Wait: true, Ticket: int64(ticket + 1)}
+		req := node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: time.Minute, Waiting: node.Waiting{Wait: true, Ticket: int64(ticket + 1)}}
 		if _, err := n.Do(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	}
 	for name, guard := range map[string]*node.Guard{"on": marked, "off": &unmarked, "absent": nil} {
 		req := node.Request{Name: "job", Value: value, TTL: time.Second,
-			Token: lease.Token(), Window: time.Second, Retention: time.Hour, Guard: guard}
+			Fencing: node.Fencing{Token: lease.Token(), Window: time.Second, Retention: time.Hour}, Guard: guard}
 		for _, req.Op = range []node.Op{node.OpExtend, node.OpRepair} {
 			refuse(name, req)
 		}
@@ -75,6 +75,6 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	})
 	for _, share := range []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}} {
 		refuse("off and no marker", node.Request{Op: node.OpAcquire, Name: "new", Value: "another", TTL: time.Second, Share: share,
-			Token: node.Token(time.Now().UnixMicro()), Window: time.Second, Retention: time.Hour, Guard: &unmarked})
+			Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro()), Window: time.Second, Retention: time.Hour}, Guard: &unmarked})
 	}
 }

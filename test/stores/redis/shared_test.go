@@ -42,7 +42,7 @@ func newAsker(t testing.TB, server *servertest.Server) asker {
 func (a asker) do(op node.Op, value string, share node.Share, ttl time.Duration) node.Reply {
 	a.Helper()
 	reply, err := a.n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, Share: share, TTL: ttl,
-		Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour})
+		Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour}})
 	must(a, err)
 	return reply
 }
@@ -193,7 +193,7 @@ func TestGroupThatCannotBeReadIsHeld(t *testing.T) {
 		before := server.Do("DUMP", "job")
 		for _, share := range []node.Share{{}, aReader, aSlot} {
 			for _, op := range []node.Op{node.OpInspect, node.OpExtend, node.OpRelease, node.OpYield, node.OpAcquire, node.OpRepair} {
-				if r := a.expect(want, op, "one", share); r.Value != value || want == node.Held && r.Holders != 1 || r.Left != node.NoExpiry {
+				if r := a.expect(want, op, "one", share); r.Value+r.Format != value || want == node.Held && r.Holders != 1 || r.Left != node.NoExpiry {
 					t.Errorf("%v: it is held as %+v", op, r)
 				}
 			}
@@ -233,7 +233,7 @@ func TestDocumentedUserMayShare(t *testing.T) {
 				ticket = 1
 			}
 			r, err := n.Do(context.Background(), node.Request{Op: step.op, Name: "orders/1", Value: step.value, Share: step.share, TTL: time.Minute,
-				Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour, Wait: true, Ticket: ticket})
+				Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour}, Waiting: node.Waiting{Wait: true, Ticket: ticket}})
 			if err != nil || r.Status != step.want {
 				t.Errorf("%v of %v by %s: %v, %v; want %v", step.op, step.share, step.value, r.Status, err, step.want)
 			}
@@ -284,7 +284,7 @@ func TestMinimalClientBesideShares(t *testing.T) {
 			granted = minimal(t, server, op, value)
 		} else {
 			r, err := a.n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, Share: share, TTL: time.Minute,
-				Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Minute, Wait: true, Ticket: time.Now().UnixMicro()})
+				Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Minute}, Waiting: node.Waiting{Wait: true, Ticket: time.Now().UnixMicro()}})
 			must(t, err)
 			granted, share = r.Status == node.Granted, r.Share
 		}

@@ -224,8 +224,8 @@ func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
 			defer next.(node.Waker).Listen(func(w node.Wake) { wakes <- w })()
 			token := redlatch.Token(time.Now().UnixMicro())
 			ask := func(n redlatch.Node, op node.Op, value string, above redlatch.Token) node.Reply {
-				reply, err := n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, Token: token + above, TTL: time.Minute,
-					Window: 10 * time.Second, Retention: time.Minute, Wait: op == node.OpAcquire, Ticket: int64(above)})
+				reply, err := n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, Fencing: node.Fencing{Token: token + above, Window: 10 * time.Second, Retention: time.Minute}, TTL: time.Minute,
+					Waiting: node.Waiting{Wait: op == node.OpAcquire, Ticket: int64(above)}})
 				must(t, err)
 				return reply
 			}
