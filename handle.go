@@ -11,7 +11,6 @@ import (
 
 	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
-	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -106,10 +105,8 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	if known && h.heldFor(now) < minTTL {
 		return nil, lostWithout(h.Name, h.token, fmt.Errorf("%w of %v", ErrMaxHold, time.Duration(h.MaxHold)))
 	}
-	a, err := c.newAttach(ctx, h)
-	if err != nil && c.cluster.Learn(ctx, err) {
-		a, err = c.newAttach(ctx, h)
-	}
+	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: h.options(now), handle: h}
+	want, err := a.wants(ctx, h.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -117,19 +114,13 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 		return nil, ErrClosed
 	}
 	defer c.cluster.Done()
-	a.run.Run(ctx)
+	c.cluster.Attach(ctx, &a.Attempt, want, h.Value, h.token, a)
+	a.Run(ctx)
 	lease, err := a.outcome(ctx)
 	if err == nil {
 		lease.observeStart(ctx, true)
 	}
 	return lease, err
-}
-
-// newAttach returns the attempt to resume the lease of a handle.
-func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
-	now, _ := c.cluster.NodeTime(ctx, h.Key)
-	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: h.options(now, c.cluster.Parameters().MaxTTL), handle: h}
-	return a, c.cluster.Attach(ctx, &a.run, h.Key, h.Value, h.token, a)
 }
 
 // Release releases the lock of a handle without resuming the lease first. It
@@ -151,11 +142,10 @@ func (c *Client) Release(ctx context.Context, text string) error {
 	}
 	r := &reporter{c, h.Name, context.WithoutCancel(ctx)}
 	now, _ := c.cluster.NodeTime(ctx, h.Key)
-	opts := h.options(now, c.cluster.Parameters().MaxTTL)
-	share := opts.share()
-	share.Slot = uint8(h.Slot)
-	terms := runner.Terms{Config: protocol.Config{Share: share, TTL: opts.TTL, Keep: opts.Keep, KeepAlive: true}}
-	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, terms, r)
+	p, opts := c.cluster.Parameters(), h.options(now)
+	opts.Keep = min(opts.Keep, p.MaxTTL)
+	want := c.want(h.Key, p, opts, h.Slot)
+	cl := c.cluster.HeldElsewhere(ctx, want, h.Value, h.token, r)
 	if cl.Release(ctx, r, true) {
 		cl.AwaitRelease(ctx)
 	}
@@ -167,12 +157,11 @@ func (c *Client) Release(ctx context.Context, text string) error {
 	return notFreed(ctx, cl)
 }
 
-// options returns the options of the lease. now is the time on the nodes' clocks,
-// and most the longest that a lock may be kept.
-func (h *handle) options(now time.Time, most time.Duration) LockOptions {
+// options returns the options of the lease. now is the time on the nodes' clocks.
+func (h *handle) options(now time.Time) LockOptions {
 	o := LockOptions{TTL: time.Duration(h.TTL), Shared: h.Shared, Slots: h.Slots, MaxHold: max(h.heldFor(now), minTTL)}
 	if h.Kept != 0 {
-		o.Keep = min(max(time.UnixMicro(h.Kept).Sub(now), 0), most)
+		o.Keep = max(time.UnixMicro(h.Kept).Sub(now), 0)
 	}
 	return o
 }

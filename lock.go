@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
 
@@ -55,15 +55,18 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	if ctx.Err() != nil {
 		return nil, lockerrors.Ended(ctx, nil)
 	}
-	a, err := c.newAttempt(ctx, name, opts)
-	if err != nil && c.cluster.Learn(ctx, err) {
-		a, err = c.newAttempt(ctx, name, opts)
-	}
+	key, err := c.key(name)
 	if err != nil {
 		return nil, err
 	}
-	if a.opts.Wait == 0 {
-		if own := heldOn(ctx, c, a.run.Key()); own != nil {
+	a := &attempt{reporter: reporter{c, name, ctx}, asked: opts}
+	want, err := a.wants(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	c.cluster.Begin(ctx, &a.Attempt, want, a)
+	if opts.Wait == 0 {
+		if own := heldOn(ctx, c, key); own != nil {
 			return nil, deadlock(name, own, opts)
 		}
 	}
@@ -75,9 +78,8 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	if o := c.opts.Observer; o != nil {
 		ctx = o.LockStart(ctx, observe.LockStart{Name: name, TTL: a.opts.TTL, Nodes: len(c.cluster.Members())})
 		a.ctx = ctx
-		a.run.Observe(ctx)
 		defer func() {
-			end := observe.LockEnd{Name: name, Rounds: a.run.Rounds(), Waited: a.run.Waited(), Err: err}
+			end := observe.LockEnd{Name: name, Rounds: a.Rounds(), Waited: a.Waited(), Err: err}
 			if lease != nil {
 				end.Token = lease.Token()
 			}
@@ -87,10 +89,7 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	if err := c.declare(ctx); err != nil {
 		return nil, err
 	}
-	if a.run.Enter(ctx) {
-		defer a.run.Leave()
-		a.run.Run(ctx)
-	}
+	a.Run(ctx)
 	if lease, err = a.outcome(ctx); err == nil {
 		lease.observeStart(ctx, false)
 	}
@@ -134,7 +133,7 @@ func stateError(states []runner.NodeState) error {
 // attempt is one caller's request for one lock.
 type attempt struct {
 	reporter
-	run   runner.Attempt
+	runner.Attempt
 	asked LockOptions // as the caller gave them
 
 	// handle is that of a lease which another process acquired.
@@ -147,31 +146,38 @@ type attempt struct {
 	lease   *Lease
 }
 
-// newAttempt returns the attempt of a caller that has just arrived.
-func (c *Client) newAttempt(ctx context.Context, name string, opts LockOptions) (*attempt, error) {
-	key, err := c.key(name)
-	if err != nil {
-		return nil, err
+// wants returns what the caller asked for, if the nodes allow it.
+func (a *attempt) wants(ctx context.Context, key string) (runner.Want, error) {
+	want, err := a.Learned(key, a.c.cluster.Parameters())
+	if err != nil && a.c.cluster.Learn(ctx, err) {
+		return a.Learned(key, a.c.cluster.Parameters())
 	}
-	a := &attempt{reporter: reporter{c, name, ctx}, asked: opts}
-	return a, c.cluster.Begin(ctx, &a.run, key, a)
+	return want, err
 }
 
-// Terms returns what the caller asked for, checked against maxTTL, the longest
-// TTL that the nodes allow.
-func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
-	opts, err := a.asked.withDefaults(&a.c.opts, maxTTL)
+// Learned returns what the caller asked for, if the nodes allow it by the parameters p.
+func (a *attempt) Learned(key string, p *node.Guard) (want runner.Want, err error) {
+	asked := a.asked
+	if a.handle.Key != "" {
+		asked.Keep = min(asked.Keep, p.MaxTTL)
+	}
+	opts, err := asked.withDefaults(&a.c.opts, p.MaxTTL)
 	if err != nil {
 		a.bad = err
-		return runner.Terms{}, err
+		return want, err
 	}
 	a.opts = opts
+	return a.c.want(key, p, opts, a.handle.Slot), nil
+}
+
+// want returns what a caller with valid options wants.
+func (c *Client) want(key string, p *node.Guard, opts LockOptions, slot int) runner.Want {
 	share := opts.share()
-	share.Slot = uint8(a.handle.Slot)
-	return runner.Terms{Wait: max(opts.Wait, 0), Config: protocol.Config{
+	share.Slot = uint8(slot)
+	return runner.Want{Key: key, Parameters: p, Wait: max(opts.Wait, 0), Config: protocol.Config{
 		Share: share, Keep: opts.Keep, TTL: opts.TTL, MaxHold: opts.MaxHold, NoWait: opts.Wait == NoWait,
-		KeepAlive: !opts.NoKeepAlive,
-	}}, nil
+		KeepAlive: !opts.NoKeepAlive, RetryDelay: c.opts.RetryDelay,
+	}}
 }
 
 // Notify handles news of the claim. The mutex is held.
@@ -184,7 +190,7 @@ func (a *attempt) Notify(cl *runner.Claim, what protocol.News) func() {
 		if !observed {
 			return log
 		}
-		ctx, w := a.ctx, observe.Waiting{Name: a.name, Place: cl.Core().Place(), Waited: a.run.Waited(), Err: a.failure}
+		ctx, w := a.ctx, observe.Waiting{Name: a.name, Place: cl.Core().Place(), Waited: a.Waited(), Err: a.failure}
 		return func() {
 			if log != nil {
 				log()
@@ -208,9 +214,7 @@ func (a *attempt) Notify(cl *runner.Claim, what protocol.News) func() {
 // outcome returns the result of the attempt.
 func (a *attempt) outcome(ctx context.Context) (*Lease, error) {
 	closed := a.c.cluster.Closing()
-	a.run.Lock()
-	lease, failure := a.lease, a.failure
-	a.run.Unlock()
+	lease, failure := a.lease, a.failure // nobody else uses them after Run
 	switch {
 	case lease != nil && (ctx.Err() != nil || closed):
 		// The caller has given up, or the client closes: nobody would release

@@ -157,9 +157,8 @@ func TestObserverIsNotGivenThePrefix(t *testing.T) {
 		time.AfterFunc(time.Second, func() { l.Release(context.Background()) })
 		handle, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{}).Detach() // notified
 		must(t, err)
-		if l, err = b.Attach(t.Context(), handle); err != nil {
-			t.Fatal(err)
-		}
+		l, err = b.Attach(t.Context(), handle)
+		must(t, err)
 		l.Extend(t.Context())
 		l.Release(t.Context())
 		ops := map[string]bool{}

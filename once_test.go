@@ -99,9 +99,8 @@ func TestOneRecordMeansCompletedAndIsWrittenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, c := locktest.New(t, 3, redlatch.Options{})
 		mark := node.RecordsRequest{Op: node.OpComplete, Name: "job", Occurrence: "1", Retention: time.Hour}
-		if _, err := links[1].Records(t.Context(), mark); err != nil {
-			t.Fatal(err)
-		}
+		_, err := links[1].Records(t.Context(), mark)
+		must(t, err)
 		links[0].Cut() // so that the mark is among the answers
 		if ran, err := c.Once(t.Context(), "job", "1", nil, noop); ran || err != nil {
 			t.Errorf("%v, %v", ran, err)

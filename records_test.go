@@ -260,9 +260,8 @@ func TestEveryRecordIsCopied(t *testing.T) {
 		for i := range records {
 			for _, s := range stores[:2] {
 				req := node.RecordsRequest{Op: node.OpComplete, Name: "job", Occurrence: fmt.Sprint(i), Retention: time.Hour}
-				if _, err := s.Records(t.Context(), req); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.Records(t.Context(), req)
+				must(t, err)
 			}
 		}
 		stores[2].Empty()

@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,9 +11,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// crowd is some contenders for the slots of one name, on three servers. The test
-// says which request is executed next. Clocks are correct, and random values are
-// those of the contender.
+// crowd is some contenders for the slots of one name, on three servers. The test says
+// which request is executed next. Clocks are correct; random values are the contender's.
 type crowd struct {
 	now     time.Duration
 	nodes   [3]nodestate.Server
@@ -84,10 +84,8 @@ func (c *contender) value() string {
 func (c *contender) does(e protocol.Event) {
 	var ready protocol.Ready
 	c.claim.Handle(c, &e, &ready)
-	for _, what := range ready.News {
-		if what == protocol.Won {
-			c.won++
-		}
+	if slices.Contains(ready.News, protocol.Won) {
+		c.won++
 	}
 	c.asked = append(c.asked, ready.Send...)
 	c.undos = append(c.undos, ready.Undo...)
@@ -137,11 +135,10 @@ func (c *contender) deliver(i int) {
 
 // undo executes what is undone in the background.
 func (c *contender) undo() {
-	for len(c.undos) > 0 {
-		f := c.undos[0]
-		c.undos = c.undos[1:]
+	for _, f := range c.undos {
 		c.execute(f)
 	}
+	c.undos = nil
 }
 
 // held returns the contenders that hold a slot, and an error if one is held
@@ -275,10 +272,9 @@ func (c *crowd) pass() {
 	}
 }
 
-// TestNoOrderOfArrivalGivesASlotTwice has four contenders for two slots, and
-// their first requests arrive at three servers in every order, but for those that
-// differ in the names of the servers alone. Then all that follows is delivered in
-// turn.
+// TestNoOrderOfArrivalGivesASlotTwice has the first requests of four contenders for two
+// slots arrive at three servers in every order, the names of the servers aside. Then all
+// that follows is delivered in turn.
 func TestNoOrderOfArrivalGivesASlotTwice(t *testing.T) {
 	const slots, contenders = 2, 4
 	orders := permutations(contenders)

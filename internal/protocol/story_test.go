@@ -33,8 +33,7 @@ type actor struct {
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// The stage is the view of its claims: clocks are correct, and random values
-// are always 0.
+// The stage is the view of its claims: clocks are correct, random values are 0.
 
 func (s *stage) Now() protocol.Instant { return s.now }
 func (s *stage) Time() time.Time       { return epoch.Add(s.now) }
@@ -62,8 +61,6 @@ func (s *stage) actor(name string) *actor {
 	return a
 }
 
-func (s *stage) printf(format string, args ...any) { fmt.Fprintf(&s.written, format+"\n", args...) }
-
 // does sends an event to an actor, and executes all that follows.
 func (a *actor) does(what string, e protocol.Event) {
 	before := a.claim.State()
@@ -85,17 +82,14 @@ func (a *actor) does(what string, e protocol.Event) {
 	after := a.claim.State()
 	// A waiter that asks again and continues to wait is not written.
 	if again := after == protocol.Asking && a.last == protocol.Waiting; after != before && !again && after != a.last || news != "" {
-		a.printf("%8v  %s  %-24s %v%s", a.now.Round(time.Millisecond), a.name, what, after, news)
+		fmt.Fprintf(&a.written, "%8v  %s  %-24s %v%s\n", a.now.Round(time.Millisecond), a.name, what, after, news)
 		a.last = after
 	}
 	for _, m := range ready.Send {
-		a.send(m)
+		a.send(m, true)
 	}
 	for _, m := range ready.Undo {
-		if !a.cut.Has(m.Node) {
-			_, wakes := a.nodes[m.Node].Apply(a.Time(), about(m))
-			a.wake(m.Node, wakes)
-		}
+		a.send(m, false)
 	}
 }
 
@@ -105,17 +99,18 @@ func about(m protocol.Message) node.Request {
 	return m.Request
 }
 
-// send has a node execute a request, and the actor get the answer. If the node is
-// cut off, the time limit of the round is the answer.
-func (a *actor) send(m protocol.Message) {
+// send has a node execute a request, and the actor get the answer, if it awaits one.
+func (a *actor) send(m protocol.Message, awaits bool) {
 	if a.cut.Has(m.Node) {
-		return
+		return // the time limit of the round is the answer
 	}
 	req := about(m)
-	answer := protocol.Event{Kind: protocol.Answer, Node: m.Node, Seq: m.Seq, Op: req.Op, Once: req.Once, Token: req.Token}
 	reply, wakes := a.nodes[m.Node].Apply(a.Time(), req)
-	answer.Reply = reply
-	a.does(fmt.Sprintf("%d: %v", m.Node+1, reply.Status), answer)
+	if awaits {
+		a.does(fmt.Sprintf("%d: %v", m.Node+1, reply.Status), protocol.Event{
+			Kind: protocol.Answer, Node: m.Node, Seq: m.Seq, Op: req.Op, Once: req.Once, Token: req.Token, Reply: reply,
+		})
+	}
 	a.wake(m.Node, wakes)
 }
 

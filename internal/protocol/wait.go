@@ -70,6 +70,16 @@ func Arrive(v View, cfg *Config) Arrival {
 	return a
 }
 
+// SetLimits sets the limits of a caller that waits until a time, and whose context ends
+// at another. Either may be absent.
+func (cfg *Config) SetLimits(until, ends When) {
+	cfg.Until, cfg.Ends = until, ends
+	if until.Before(ends) {
+		cfg.Ends = until
+	}
+	cfg.Unbounded = !cfg.Ends.IsSet() && !cfg.NoWait
+}
+
 // maxMissing is the number of rounds without a quorum after which a claim is no
 // longer queued.
 const maxMissing = 2

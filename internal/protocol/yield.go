@@ -15,9 +15,9 @@ type yielding struct {
 	next    Set // where those before us are gone
 	tries   uint8
 	seq     uint32
+	holder  hash // OpRelease: the holder that gets the nodes
 	floor   node.Token
 	until   Instant
-	holder  hash // OpRelease: the holder that gets the nodes
 }
 
 // giveWay handles the grants of a round that was not won, so that two callers

@@ -10,34 +10,34 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Terms are what a caller asks for: its part of the configuration of a claim.
-type Terms struct {
+// Want is what a caller asks for, ready for its claims.
+type Want struct {
+	Key        string        // of the lock
+	Parameters *node.Guard   // the cluster parameters that allow the rest
+	Wait       time.Duration // 0 for no limit
 	protocol.Config
-	Wait time.Duration // 0 for no limit
 }
 
 // Asker is the owner of a claim that is not held yet.
 type Asker interface {
 	Owner
-	// Terms returns what the caller asked for, checked against the longest TTL
-	// that the nodes allow; or an error if they do not allow it. It is called
-	// again, with the mutex held, when the client learns another such TTL.
-	Terms(maxTTL time.Duration) (Terms, error)
+	// Learned returns what the caller wants, now that the client has learned other
+	// cluster parameters; or an error if they do not allow it. The mutex is held.
+	Learned(key string, p *node.Guard) (Want, error)
 }
 
-// Attempt is one caller's request for one lock, under one value after another.
+// Attempt is one caller's request for one lock. It waits in the local queue, and then
+// has claims, under one value after another. Or it gets the claim of another caller,
+// which passes its lease on.
 type Attempt struct {
-	c        *Cluster
-	asker    Asker
-	key      string // the name of the lock, prefix included
-	terms    Terms  // with the whole configuration of a claim
-	marker   *node.Guard
-	caller   context.Context
-	began    time.Duration
-	arrival  protocol.Arrival
-	first    protocol.EventKind // the event with which it begins
-	deadline bool               // the caller's context has one
-	marked   atomic.Int64       // how many times a node had been marked when we asked
+	c       *Cluster
+	asker   Asker
+	want    Want
+	caller  context.Context
+	began   time.Duration
+	arrival protocol.Arrival
+	first   protocol.EventKind // the event with which it begins
+	marked  atomic.Int64       // how many times a node had been marked when we asked
 
 	// turn is what it waits on in a local queue. queue is the one whose head it
 	// is, nil if it is in none; it is set before turn is signalled.
@@ -55,95 +55,85 @@ type Attempt struct {
 }
 
 // Begin makes a the attempt of a caller that has just arrived.
-func (c *Cluster) Begin(ctx context.Context, a *Attempt, key string, asker Asker) error {
-	_, a.deadline = ctx.Deadline()
-	if err := c.begin(ctx, a, key, asker, protocol.Begin); err != nil {
-		return err
-	}
+func (c *Cluster) Begin(ctx context.Context, a *Attempt, want Want, asker Asker) {
+	a.c, a.asker, a.first, a.caller, a.began = c, asker, protocol.Begin, ctx, c.clock.Uptime()
+	a.setWant(want)
 	s := steps.Get().(*step)
 	s.view = view{c: c, now: a.began}
-	a.arrival = protocol.Arrive(&s.view, &a.terms.Config)
+	a.arrival = protocol.Arrive(&s.view, &a.want.Config)
 	steps.Put(s)
-	return nil
 }
 
 // Attach makes a the attempt to resume a claim that another process acquired.
-func (c *Cluster) Attach(ctx context.Context, a *Attempt, key, value string, token node.Token, asker Asker) error {
-	a.deadline = true
-	if err := c.begin(ctx, a, key, asker, protocol.Attach); err != nil {
-		return err
-	}
-	a.newClaim(protocol.HeldElsewhere(a.terms.Config, value, token))
-	return nil
-}
-
-func (c *Cluster) begin(ctx context.Context, a *Attempt, key string, asker Asker, first protocol.EventKind) error {
-	a.c, a.key, a.asker, a.first, a.caller, a.began = c, key, asker, first, ctx, c.clock.Uptime()
-	return a.configure()
+func (c *Cluster) Attach(ctx context.Context, a *Attempt, want Want, value string, token node.Token, asker Asker) {
+	want.NoWait = true
+	a.c, a.asker, a.first, a.caller, a.began = c, asker, protocol.Attach, ctx, c.clock.Uptime()
+	a.setWant(want)
+	a.newClaim(protocol.HeldElsewhere(a.want.Config, value, token))
 }
 
 // HeldElsewhere returns a claim that another process acquired, to be released.
-func (c *Cluster) HeldElsewhere(ctx context.Context, key, value string, token node.Token, terms Terms, owner Owner) *Claim {
-	cfg, marker := c.config(terms, c.guard.parameters())
-	return &Claim{c: c, key: key, marker: marker, caller: ctx, mu: new(sync.Mutex),
-		core: protocol.HeldElsewhere(cfg, value, token), owner: owner, index: -1}
+func (c *Cluster) HeldElsewhere(ctx context.Context, want Want, value string, token node.Token, owner Owner) *Claim {
+	c.complete(&want)
+	cl := &Claim{c: c, key: want.Key, marker: want.Parameters, caller: ctx, core: protocol.HeldElsewhere(want.Config, value, token), owner: owner, index: -1}
+	cl.mu = &cl.own
+	return cl
 }
 
 // newClaim makes the attempt continue with a new claim.
 func (a *Attempt) newClaim(core protocol.Claim) *Claim {
+	a.claim = &Claim{c: a.c, key: a.want.Key, marker: a.want.Parameters, caller: a.caller, mu: a.mu, core: core, attempt: a, owner: a.asker, index: -1}
 	if a.mu == nil {
-		a.mu = new(sync.Mutex)
+		a.mu, a.claim.mu = &a.claim.own, &a.claim.own
 	}
-	a.claim = &Claim{c: a.c, key: a.key, marker: a.marker, caller: a.caller, mu: a.mu, core: core, attempt: a, owner: a.asker, index: -1}
 	return a.claim
 }
 
-// configure sets the configuration of a claim, by the present cluster
-// parameters.
-func (a *Attempt) configure() error {
-	p := a.c.guard.parameters()
-	terms, err := a.asker.Terms(p.MaxTTL)
-	if err != nil {
-		return err
+// setWant sets what is wanted, with its limits.
+func (a *Attempt) setWant(want Want) {
+	a.c.complete(&want)
+	until, ends := protocol.When{}, protocol.When{}
+	if want.Wait > 0 {
+		until = protocol.At(a.began + want.Wait)
 	}
-	a.terms = terms
-	cfg := &a.terms.Config
-	*cfg, a.marker = a.c.config(terms, p)
-	cfg.Until, cfg.Unbounded = a.until(), a.unbounded()
-	cfg.Ends = a.ends()
+	if at, limited := a.caller.Deadline(); limited {
+		ends = protocol.At(a.c.clock.Uptime() + at.Sub(a.c.clock.Now()))
+	}
+	want.SetLimits(until, ends)
+	a.want = want
+}
+
+// complete sets what a claim has to know about the nodes.
+func (c *Cluster) complete(w *Want) {
+	p, cfg := w.Parameters, &w.Config
+	cfg.Nodes, cfg.Window, cfg.Limit, cfg.Patience = len(c.members), p.Window, c.limit(cfg.TTL), c.patience()
 	// A node is marked, and its quarantine begins, after the first round.
 	cfg.QuarantineWait = p.Quarantine + protocol.OutagePatience
-	return nil
-}
-
-// config returns the configuration of a claim, without the limits of its wait.
-func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Guard) {
-	cfg := terms.Config
-	cfg.Nodes, cfg.Window, cfg.Limit = len(c.members), p.Window, c.limit(terms.TTL)
-	cfg.Patience, cfg.RetryDelay = c.patience(), c.cfg.RetryDelay
 	if !c.guard.compares {
-		p = nil
+		w.Parameters = nil
 	}
-	return cfg, p
 }
-
-// Key returns the name of the lock, prefix included.
-func (a *Attempt) Key() string { return a.key }
-
-// Observe sends requests with the values of a context.
-func (a *Attempt) Observe(ctx context.Context) { a.caller = ctx }
 
 // Waited returns how long ago the caller arrived.
 func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
 
-// Run asks until the caller has the lock, its context ends, the client is
-// closed, or a limit is reached. The owner knows which.
+// Run waits in the local queue, and asks, until the caller has the lock, its context
+// ends, the client is closed, or a limit is reached. The owner knows which.
 func (a *Attempt) Run(ctx context.Context) {
-	if a.done {
-		return // the lock was passed on to it
+	a.caller = ctx
+	if a.enter(ctx) {
+		defer a.leave()
+		a.ask(ctx)
 	}
-	if a.caller = ctx; a.claim == nil {
-		a.newClaim(protocol.ClaimOf(a.arrival, a.terms.Config, a.c.newValue()))
+}
+
+// ask has a claim ask for the lock, unless it was passed on to the caller.
+func (a *Attempt) ask(ctx context.Context) {
+	if a.done {
+		return
+	}
+	if a.claim == nil {
+		a.newClaim(protocol.ClaimOf(a.arrival, a.want.Config, a.c.newValue()))
 	}
 	p := a.c.newParker()
 	a.changed = p.signal // nothing signals before the first event
@@ -227,41 +217,4 @@ func (a *Attempt) Rounds() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.claim.core.Rounds()
-}
-
-// until is when the wait ends.
-func (a *Attempt) until() protocol.When {
-	if a.terms.Wait == 0 {
-		return protocol.When{}
-	}
-	return protocol.At(a.began + a.terms.Wait)
-}
-
-// ends is when the caller stops to wait.
-func (a *Attempt) ends() protocol.When {
-	end, limited := a.caller.Deadline()
-	at := protocol.At(a.c.clock.Uptime() + end.Sub(a.c.clock.Now()))
-	if limited && !a.until().Before(at) {
-		return at
-	}
-	return a.until()
-}
-
-// unbounded reports that the caller set no limit to its wait.
-func (a *Attempt) unbounded() bool {
-	return a.terms.Wait == 0 && !a.terms.NoWait && !a.deadline
-}
-
-// Lock locks the mutex under which the owner is notified, if it may be.
-func (a *Attempt) Lock() {
-	if a.mu != nil {
-		a.mu.Lock()
-	}
-}
-
-// Unlock unlocks it.
-func (a *Attempt) Unlock() {
-	if a.mu != nil {
-		a.mu.Unlock()
-	}
 }

@@ -14,11 +14,12 @@ import (
 // ready. It decides nothing.
 type Claim struct {
 	c      *Cluster
-	key    string // the name of the lock, prefix included
-	marker *node.Guard
+	key    string
+	marker *node.Guard // the cluster parameters that nodes compare with theirs
 
-	// mu guards what follows. The claims of one attempt share it, because one
-	// replaces the other under it.
+	// mu guards what follows. It is the own one of the first claim of an attempt:
+	// they share it, because one replaces the other under it.
+	own     sync.Mutex
 	mu      *sync.Mutex
 	core    protocol.Claim
 	caller  context.Context // the caller's, for its values
@@ -38,7 +39,7 @@ type Claim struct {
 
 // Owner is what a claim belongs to. It hears what becomes of it.
 type Owner interface {
-	// Name returns the name of the lock, as the caller gave it.
+	// Name returns the name of the lock.
 	Name() string
 	// Notify is called, with the claim's mutex held, for all news but Freed. The
 	// function that it returns, if any, is called without the mutex: on the caller's
@@ -57,7 +58,7 @@ func (cl *Claim) Unlock() { cl.mu.Unlock() }
 // TTL do not change.
 func (cl *Claim) Core() *protocol.Claim { return &cl.core }
 
-// Key returns the name of the lock, prefix included.
+// Key returns the key of the lock.
 func (cl *Claim) Key() string { return cl.key }
 
 // Context returns the context for the nodes: it has the caller's values, and

@@ -19,12 +19,12 @@ type Config struct {
 	Owner          string // the owner that other clients see
 	NodeTimeout    time.Duration
 	AnyTTL         bool // NodeTimeout applies to every TTL
-	RetryDelay     time.Duration
 	FenceRetention time.Duration
 
-	MaxTTL, TokenWindow, ReplicaLag time.Duration
-	Replicas                        int
-	Fixed                           protocol.Fixed // which of these fields the caller set
+	// Parameters has the MaxTTL, Window, Replicas and ReplicaLag with which the client
+	// begins, and Fixed which of them the caller set.
+	Parameters node.Guard
+	Fixed      protocol.Fixed
 
 	Guard         GuardMode
 	Membership    string // name of the membership; empty for the names of the nodes

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/internal/test/race"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -70,6 +71,15 @@ func TestHeldLeaseCostsLittleAndNoGoroutine(t *testing.T) {
 		}
 		runtime.KeepAlive(held)
 		c.Close()
+	}
+}
+
+// TestPairAllocatesLittle counts what a lock and its release allocate. The race detector
+// empties pools.
+func TestPairAllocatesLittle(t *testing.T) {
+	c := locktest.NewClient(t, grantingNodes(5), locktest.Patient)
+	if got := testing.AllocsPerRun(1000, func() { locktest.MustLock(t, c, "pair", redlatch.LockOptions{}).Release(t.Context()) }); got > 59 && !race.Enabled {
+		t.Errorf("a pair on five nodes allocates %v times, want at most 59", got)
 	}
 }
 

@@ -13,6 +13,10 @@
 //   - An Attempt is one caller that wants a lock: it waits in the local queue, and
 //     then runs the claim's timer until the caller has the lock.
 //
+// A name is what the caller gave; errors, logs and observers have it. A key is that
+// name after the client's prefix: nodes have it, as node.Request.Name, and so do
+// local queues. A Claim and an Attempt know their key, an Owner knows its name.
+//
 // A claim notifies its Owner, in package redlatch, which has the errors and the
 // observers. Package admin asks the members of a Cluster directly.
 package runner

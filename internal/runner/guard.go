@@ -57,8 +57,8 @@ func (g *guard) init(c *Cluster) error {
 		g.compares = g.compares || ok && !given.AnyMembership
 		alone = alone || ok && n.GuardsAlone()
 		counter, counts := m.node.(node.ReplicaCounter)
-		if given.Replicas > 0 && !counts {
-			return &node.ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 with " + m.name + ", which cannot count its replicas"}
+		if given.Parameters.Replicas > 0 && !counts {
+			return &node.ConfigError{Field: "Replicas", Value: given.Parameters.Replicas, Bound: "0 with " + m.name + ", which cannot count its replicas"}
 		}
 		g.failover = g.failover || counts && counter.GuardsAlone()
 	}
@@ -71,8 +71,9 @@ func (g *guard) init(c *Cluster) error {
 	g.retention = c.cfg.FenceRetention
 	g.fixed = given.Fixed
 	g.log = c.log
-	if given.Replicas > 0 && !g.on {
-		return &node.ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 where the guard is off: it is the guard that counts them (Guard: GuardOn, --guard on)"}
+	p := given.Parameters
+	if p.Replicas > 0 && !g.on {
+		return &node.ConfigError{Field: "Replicas", Value: p.Replicas, Bound: "0 where the guard is off: it is the guard that counts them (Guard: GuardOn, --guard on)"}
 	}
 
 	text := protocol.Named(given.Membership, len(c.members))
@@ -85,12 +86,9 @@ func (g *guard) init(c *Cluster) error {
 		text = strings.Join(names, " ")
 	}
 	id := sha256.Sum256([]byte(text))
-	g.current.Store(&node.Guard{
-		Membership: hex.EncodeToString(id[:8]), Nodes: text,
-		MaxTTL: c.cfg.MaxTTL, Window: c.cfg.TokenWindow, Replicas: c.cfg.Replicas, ReplicaLag: c.cfg.ReplicaLag,
-		Quarantine: protocol.Quarantine(c.cfg.MaxTTL, c.cfg.TokenWindow, c.cfg.ReplicaLag),
-		Off:        !g.on,
-	})
+	p.Membership, p.Nodes, p.Off = hex.EncodeToString(id[:8]), text, !g.on
+	p.Quarantine = protocol.Quarantine(p.MaxTTL, p.Window, p.ReplicaLag)
+	g.current.Store(&p)
 	return nil
 }
 

@@ -359,9 +359,8 @@ func TestLossOfALeaseSendsTheLineToTheNodes(t *testing.T) {
 		first.Release(t.Context())
 		holder := <-second // the others wait behind it
 		for _, link := range h.Links {
-			if _, err := link.Node.Do(t.Context(), node.Request{Op: node.OpBreak, Name: "job", Fencing: node.Fencing{Token: holder.Token() + 1000, Window: time.Hour, Retention: time.Hour}}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := link.Node.Do(t.Context(), node.Request{Op: node.OpBreak, Name: "job", Fencing: node.Fencing{Token: holder.Token() + 1000, Window: time.Hour, Retention: time.Hour}})
+			must(t, err)
 		}
 		holder.Extend(t.Context())
 		lost := time.Now()

@@ -15,7 +15,7 @@ type queues struct {
 }
 
 // queueKey is what the callers in a queue have in common.
-type queueKey struct{ name, kind string }
+type queueKey struct{ key, kind string }
 
 // queue is a local queue.
 type queue struct {
@@ -26,18 +26,8 @@ type queue struct {
 	out    [2]protocol.LineEffect // room for effects
 }
 
-// Enter returns when the caller may ask, or has the lock. It returns false if the caller's
-// context ended before that, or the client is closing. Leave must follow when
-// the caller has finished asking.
-func (a *Attempt) Enter(ctx context.Context) bool {
-	if a.terms.NoWait {
-		return true // it does not queue behind others
-	}
-	return a.c.queues.enter(ctx, a)
-}
-
-// Leave lets the next caller in the local queue ask.
-func (a *Attempt) Leave() {
+// leave lets the next caller in the local queue ask.
+func (a *Attempt) leave() {
 	if q := a.queue; q != nil {
 		qs := &a.c.queues
 		qs.mu.Lock()
@@ -47,9 +37,13 @@ func (a *Attempt) Leave() {
 }
 
 // enter returns when the caller may ask, or has the lock. It then has the queue
-// that it has to leave afterwards, if there is one.
-func (qs *queues) enter(ctx context.Context, a *Attempt) bool {
-	c, key := a.c, queueKey{a.key, a.terms.Share.Kind()}
+// that it has to leave afterwards, if there is one. It returns false if the caller's
+// context ended before that, or the client is closing.
+func (a *Attempt) enter(ctx context.Context) bool {
+	if a.want.NoWait {
+		return true // it does not queue behind others
+	}
+	c, qs, key := a.c, &a.c.queues, queueKey{a.want.Key, a.want.Share.Kind()}
 	qs.mu.Lock()
 	q := qs.byKey[key]
 	if q == nil {
@@ -59,7 +53,7 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) bool {
 		q = &queue{key: key}
 		qs.byKey[key] = q
 	}
-	a.waiter = protocol.Waiter{Came: a.began, Ticket: a.arrival.Ticket, Config: &a.terms.Config, Caller: a}
+	a.waiter = protocol.Waiter{Came: a.began, Ticket: a.arrival.Ticket, Config: &a.want.Config, Caller: a}
 	out := q.line.Come(&a.waiter, q.out[:0])
 	if len(out) > 0 && out[0].Waiter == &a.waiter {
 		if out[0].Kind == protocol.LetIn {
@@ -78,7 +72,7 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) bool {
 	}
 
 	var over <-chan time.Time
-	if until, ok := a.until().Get(); ok {
+	if until, ok := a.want.Until.Get(); ok {
 		p.timer.Reset(until - c.clock.Uptime())
 		over = p.timer.C
 	}
@@ -101,7 +95,7 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) bool {
 		if !ended || a.done {
 			return true
 		}
-		a.Leave()
+		a.leave()
 	}
 	return !ended
 }

@@ -101,10 +101,12 @@ func (cl *Claim) adopt(where goroutine) {
 	cl.mu.Lock()
 	// The caller may have left meanwhile.
 	if cl.core.State() == protocol.Adopting && cl.c.guard.adopt(markersOf(cl.Results()), cl.marker) {
-		if a := cl.attempt; a.configure() != nil {
+		a := cl.attempt
+		if want, err := a.asker.Learned(cl.key, cl.c.guard.parameters()); err != nil {
 			s.event.Kind = protocol.Rejected
 		} else {
-			s.event.Config, cl.marker = &a.terms.Config, a.marker
+			a.setWant(want)
+			s.event.Config, cl.marker = &a.want.Config, a.want.Parameters
 		}
 	}
 	cl.mu.Unlock()

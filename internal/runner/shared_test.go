@@ -233,9 +233,8 @@ func TestHandleOfASharedLeaseAndOfASlot(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			must(t, back.Err())
-			if text, err = back.Detach(); err != nil {
-				t.Fatal(err)
-			}
+			text, err = back.Detach()
+			must(t, err)
 			must(t, c.Release(t.Context(), text))
 			locktest.WantErr(t, c.Release(t.Context(), text), redlatch.ErrLost)
 			must(t, other.Release(t.Context()))
