@@ -85,18 +85,9 @@ var outcomes = []struct {
 	err   error
 	label string
 }{
-	{lockerrors.ErrMaxHold, "max_hold"},
-	{lockerrors.ErrNotExtended, "not_extended"},
-	{lockerrors.ErrLost, "taken"},
-	{context.Canceled, "canceled"},
-	{context.DeadlineExceeded, "deadline"},
-	{lockerrors.ErrHeld, "held"},
-	{lockerrors.ErrQuarantine, "quarantine"},
-	{lockerrors.ErrNoQuorum, "no_quorum"},
-	{node.ErrChanging, "changing"},
-	{node.ErrConfig, "config"},
-	{lockerrors.ErrDeadlock, "deadlock"},
-	{lockerrors.ErrReleased, "released"},
-	{lockerrors.ErrDetached, "detached"},
-	{node.ErrClosed, "closed"},
+	{lockerrors.ErrMaxHold, "max_hold"}, {lockerrors.ErrNotExtended, "not_extended"}, {lockerrors.ErrLost, "taken"},
+	{context.Canceled, "canceled"}, {context.DeadlineExceeded, "deadline"},
+	{lockerrors.ErrHeld, "held"}, {lockerrors.ErrQuarantine, "quarantine"}, {lockerrors.ErrNoQuorum, "no_quorum"},
+	{node.ErrChanging, "changing"}, {node.ErrConfig, "config"}, {lockerrors.ErrDeadlock, "deadlock"},
+	{lockerrors.ErrReleased, "released"}, {lockerrors.ErrDetached, "detached"}, {node.ErrClosed, "closed"},
 }

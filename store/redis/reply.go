@@ -10,17 +10,8 @@ import (
 )
 
 var statuses = map[string]node.Status{
-	"granted":  node.Granted,
-	"held":     node.Held,
-	"foreign":  node.Foreign,
-	"absent":   node.Absent,
-	"reserved": node.Reserved,
-	"stale":    node.Stale,
-	"behind":   node.Behind,
-	"ahead":    node.Ahead,
-
-	"quarantine": node.Quarantined,
-	"config":     node.Misconfigured,
+	"granted": node.Granted, "held": node.Held, "foreign": node.Foreign, "absent": node.Absent, "reserved": node.Reserved,
+	"stale": node.Stale, "behind": node.Behind, "ahead": node.Ahead, "quarantine": node.Quarantined, "config": node.Misconfigured,
 }
 
 // asAsked reads the reply to a request that was granted as it was asked: the

@@ -14,8 +14,8 @@ func TestFileSystemsAreToldByTheirNumbers(t *testing.T) {
 		t.Errorf("what is not there is %v", kind)
 	}
 	for number, want := range map[int64]fsKind{0x6969: networkFS, 0xff534d42: networkFS, 0x01021997: networkFS, 0x65735546: foreignFS, 0x794c7630: layerFS, 0xef53: localFS} {
-		if got := fileSystems[number].kind; got != want {
-			t.Errorf("%#x is %v, want %v", number, got, want)
+		if fileSystems[want][number] == "" {
+			t.Errorf("%#x is not %v", number, want)
 		}
 	}
 }

@@ -90,19 +90,11 @@ func opener(a *redis.Address, group *conns.Group) func() (rueidis.Client, error)
 		return group.Dial(ctx, "tcp", address, config)
 	}
 	opt := rueidis.ClientOption{
-		InitAddress:       a.Hosts,
-		Username:          a.Username,
-		Password:          a.Password,
-		SelectDB:          a.Database,
-		TLSConfig:         a.TLS,
-		ClientName:        "redlatch",
-		ClientSetInfo:     rueidis.DisableClientSetInfo,
-		DialCtxFn:         dial,
-		Dialer:            net.Dialer{KeepAlive: noPings},
-		DisableCache:      true,
+		InitAddress: a.Hosts, Username: a.Username, Password: a.Password, SelectDB: a.Database, TLSConfig: a.TLS,
+		ClientName: "redlatch", ClientSetInfo: rueidis.DisableClientSetInfo, DisableCache: true,
+		DialCtxFn: dial, Dialer: net.Dialer{KeepAlive: noPings}, ForceSingleClient: a.Kind == redis.Single,
 		DisableRetry:      true, // a round is our own retry, with a clock on it
 		PipelineMultiplex: -1,   // one connection: requests stay in order
-		ForceSingleClient: a.Kind == redis.Single,
 	}
 	if a.Kind == redis.Sentinel {
 		opt.Sentinel = rueidis.SentinelOption{
