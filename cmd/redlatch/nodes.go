@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/cmd/internal/flag"
+	"github.com/redlatch/redlatch/internal/nodeaddress"
 	"github.com/redlatch/redlatch/node"
 	_ "github.com/redlatch/redlatch/store/etcd"
 	_ "github.com/redlatch/redlatch/store/mysql"
@@ -218,24 +219,18 @@ func firstLine(path string) (string, error) {
 
 // withPassword puts a password into an address of a server that has none.
 func withPassword(address, password string) string {
-	scheme, rest, ok := strings.Cut(address, "://")
-	if password == "" || !ok || kindOf(address) == "sqlite" {
+	scheme, user, hosts, rest := nodeaddress.Cut(address)
+	switch {
+	case password == "" || !strings.Contains(address, "://") || kindOf(address) == "sqlite":
 		return address
-	}
-	authority, tail := rest, ""
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority, tail = rest[:i], rest[i:]
-	}
-	user, hosts := "", authority
-	if i := strings.LastIndex(authority, "@"); i >= 0 {
-		user, hosts = authority[:i], authority[i+1:]
-	} else if strings.Contains(tail, "@") {
+	case user == "" && strings.Contains(rest, "@"):
 		return address // a password with a slash in it: the parser rejects it
 	}
+	user = strings.TrimSuffix(user, "@")
 	if kind := kindOf(address); strings.Contains(user, ":") || user == "" && (kind == "etcd" || kind == "zookeeper") {
 		return address // they have no password without a user
 	}
-	return scheme + "://" + user + url.UserPassword("", password).String() + "@" + hosts + tail
+	return scheme + "://" + user + url.UserPassword("", password).String() + "@" + hosts + rest
 }
 
 // hasPassword reports whether one of several addresses holds a password.

@@ -2,14 +2,10 @@ package etcd
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
-	"net"
-	"net/url"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/nodeaddress"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -50,85 +46,39 @@ func parse(address string, o *Options) (*clientv3.Config, error) {
 	fail := func(field, bound string) (*clientv3.Config, error) {
 		return nil, &node.ConfigError{Field: field, Value: "(hidden)", Bound: bound}
 	}
-	scheme, rest, _ := strings.Cut(address, "://")
-	secure := strings.EqualFold(scheme, "etcds")
-	if !secure && !strings.EqualFold(scheme, "etcd") {
+	parts, err := nodeaddress.Parse(address)
+	secure := parts.Scheme == "etcds"
+	servers, ok := parts.Servers(defaultPort)
+	if !secure && parts.Scheme != "etcd" || err != nil || !ok || parts.User == "" && parts.Password != "" {
 		return fail("address", forms)
 	}
-	rest, query, _ := strings.Cut(rest, "?")
-	hosts, prefix, _ := strings.Cut(rest, "/")
-	prefix, err := url.PathUnescape(prefix)
-	if err != nil {
-		return fail("address", forms)
-	}
-	o.Prefix = cmp.Or(o.Prefix, prefix)
+	o.Prefix = cmp.Or(o.Prefix, strings.TrimPrefix(parts.Path, "/"))
 	config := &clientv3.Config{
 		DialTimeout: 2 * time.Second, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
-		Logger: zap.NewNop(),
+		Logger: zap.NewNop(), Username: parts.User, Password: parts.Password,
 	}
-	if at := strings.LastIndex(hosts, "@"); at >= 0 {
-		user, password, _ := strings.Cut(hosts[:at], ":")
-		hosts = hosts[at+1:]
-		var err1, err2 error
-		config.Username, err1 = url.PathUnescape(user)
-		config.Password, err2 = url.PathUnescape(password)
-		if err1 != nil || err2 != nil || config.Username == "" {
-			return fail("address", forms)
-		}
+	protocol := map[bool]string{false: "http://", true: "https://"}[secure]
+	for _, server := range servers {
+		config.Endpoints = append(config.Endpoints, protocol+server)
 	}
-	protocol := "http://"
-	if secure {
-		protocol = "https://"
-	}
-	for host := range strings.SplitSeq(hosts, "+") {
-		name, port, err := net.SplitHostPort(host)
-		if err != nil {
-			name, port = strings.Trim(host, "[]"), defaultPort
-		}
-		if name == "" || port == "" || strings.ContainsAny(name, " @?#") {
-			return fail("address", forms)
-		}
-		config.Endpoints = append(config.Endpoints, protocol+net.JoinHostPort(name, port))
-	}
-	parameters, err := url.ParseQuery(query)
-	if err != nil {
-		return fail("address", forms)
-	}
-	files := map[string]string{}
-	for key, values := range parameters {
-		value := values[len(values)-1]
+	for key, value := range parts.Parameters {
 		switch {
 		case key == "poll" && (value == "true" || value == "false"):
 			o.Poll = o.Poll || value == "true"
 		case secure && (key == "tls_ca" || key == "tls_cert" || key == "tls_key" || key == "tls_server_name"):
-			files[key] = value
 		default:
 			return fail("address", "with the parameters poll=true or false, and for etcds: tls_ca, tls_cert, tls_key and tls_server_name, not "+key)
 		}
 	}
-	if secure {
-		if config.TLS, err = secureBy(files); err != nil {
-			return nil, err
-		}
+	if !secure {
+		return config, nil
 	}
-	return config, nil
-}
-
-// secureBy returns the settings of TLS.
-func secureBy(files map[string]string) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: files["tls_server_name"]}
-	if file := files["tls_ca"]; file != "" {
-		pem, err := os.ReadFile(file)
-		if c.RootCAs = x509.NewCertPool(); err != nil || !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, &node.ConfigError{Field: "tls_ca", Value: file, Bound: "a file with PEM certificates"}
-		}
+	tls, wrong, err := parts.TLS()
+	switch config.TLS = tls; wrong {
+	case "tls_ca":
+		err = &node.ConfigError{Field: wrong, Value: parts.Parameters[wrong], Bound: "a file with PEM certificates"}
+	case "tls_cert":
+		err = &node.ConfigError{Field: wrong, Value: parts.Parameters[wrong], Bound: "a PEM file, with its key in tls_key: " + err.Error()}
 	}
-	if files["tls_cert"] != "" || files["tls_key"] != "" {
-		pair, err := tls.LoadX509KeyPair(files["tls_cert"], files["tls_key"])
-		if err != nil {
-			return nil, &node.ConfigError{Field: "tls_cert", Value: files["tls_cert"], Bound: "a PEM file, with its key in tls_key: " + err.Error()}
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
+	return config, err
 }

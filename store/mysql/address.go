@@ -2,12 +2,11 @@ package mysql
 
 import (
 	"cmp"
-	"net"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/redlatch/redlatch/internal/nodeaddress"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
@@ -36,24 +35,20 @@ func Open(address string, opts *Options) (*Node, error) {
 		}
 		return open(config, o)
 	}
-	u, err := url.Parse(address)
-	if err != nil || !slices.Contains([]string{"mysql", "mariadb"}, u.Scheme) {
+	parts, err := nodeaddress.Parse(address)
+	local := err == nil && parts.Hosts[0] == ""
+	servers, ok := parts.Servers("3306")
+	if err != nil || !slices.Contains([]string{"mysql", "mariadb"}, parts.Scheme) || len(parts.Hosts) > 1 || !ok && !local {
 		return nil, &node.ConfigError{Field: "address", Value: "(hidden)", Bound: "mysql://USER@HOST:PORT/DATABASE"}
 	}
 	config := mysql.NewConfig()
-	config.User = u.User.Username()
-	config.Passwd, _ = u.User.Password()
-	config.DBName = strings.TrimPrefix(u.Path, "/")
-	config.Net, config.Addr = "tcp", u.Host
-	if u.Port() == "" {
-		config.Addr = net.JoinHostPort(u.Hostname(), "3306")
-	}
-	for name, values := range u.Query() {
-		value := values[len(values)-1]
+	config.User, config.Passwd, config.DBName = parts.User, parts.Password, strings.TrimPrefix(parts.Path, "/")
+	config.Net, config.Addr = "tcp", strings.Join(servers, "")
+	for name, value := range parts.Parameters {
 		switch {
 		case name == "table":
 			o.Table = cmp.Or(o.Table, value)
-		case name == "socket" && u.Host == "":
+		case name == "socket" && local:
 			config.Net, config.Addr = "unix", value
 		case name == "tls" && slices.Contains([]string{"true", "skip-verify", "false"}, value):
 			config.TLSConfig = value
@@ -66,7 +61,7 @@ func Open(address string, opts *Options) (*Node, error) {
 	switch {
 	case config.DBName == "" || strings.Contains(config.DBName, "/"):
 		return nil, &node.ConfigError{Field: "database", Value: config.DBName, Bound: "a name after the host: mysql://HOST/DATABASE"}
-	case u.Host == "" && config.Net == "tcp":
+	case local && config.Net == "tcp":
 		return nil, &node.ConfigError{Field: "host", Value: "", Bound: "a host, or the parameter socket"}
 	}
 	return open(config, o)

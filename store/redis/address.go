@@ -2,18 +2,15 @@ package redis
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/redlatch/redlatch/internal/nodeaddress"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -68,44 +65,25 @@ func ParseAddress(text string) (*Address, error) {
 	if several(text) {
 		return fail("one address: separate addresses by a comma")
 	}
-	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok {
+	if !strings.Contains(text, "://") {
 		if _, err := ParseAddress("redis://" + text); err == nil && !strings.Contains(text, "@") {
 			return fail(fmt.Sprintf("redis://%s, or rediss://%s with TLS", text, text))
 		}
 		return fail(forms)
 	}
-	a := &Address{}
-	transport, kind, special := strings.Cut(scheme, "+")
-	switch transport {
-	case "redis":
-	case "rediss":
-		a.secure = true
-	default:
+	parts, err := nodeaddress.Parse(text)
+	a := &Address{Kind: Single, Username: parts.User, Password: parts.Password}
+	transport, kind, special := strings.Cut(parts.Scheme, "+")
+	if a.secure = transport == "rediss"; !a.secure && transport != "redis" {
 		return fail(forms)
 	}
-	a.Kind = Single
 	if special {
 		a.Kind = Kind(kind)
 	}
-	// Several hosts are no URL: they are taken out before the rest is read.
-	authority, tail := rest, ""
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority, tail = rest[:i], rest[i:]
-	}
-	userinfo, hosts := "", authority
-	if i := strings.LastIndex(authority, "@"); i >= 0 {
-		userinfo, hosts = authority[:i+1], authority[i+1:]
-	}
-	u, err := url.Parse("redis://" + userinfo + "host" + tail)
 	if err != nil {
 		return fail("an address whose user, password and path are URL-encoded: " + forms)
 	}
-	if u.User != nil {
-		a.Username = u.User.Username()
-		a.Password, _ = u.User.Password()
-	}
-	path := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
+	path := strings.Split(strings.Trim(parts.RawPath, "/"), "/")
 	port := "6379"
 	switch a.Kind {
 	case Single:
@@ -131,17 +109,14 @@ func ParseAddress(text string) (*Address, error) {
 			return fail("an address with a database from 0 to 65535")
 		}
 	}
-	for host := range strings.SplitSeq(hosts, "+") {
-		hp, ok := hostPort(host, port)
-		if !ok {
-			return fail("an address whose hosts are host:port, with a port from 1 to 65535")
-		}
-		a.Hosts = append(a.Hosts, hp)
+	var ok bool
+	if a.Hosts, ok = parts.Servers(port); !ok {
+		return fail("an address whose hosts are host:port, with a port from 1 to 65535")
 	}
 	if a.Kind == Single && len(a.Hosts) > 1 {
 		return fail("an address with one host; several are for redis+sentinel:// and redis+cluster://")
 	}
-	if err := a.parameters(u.Query()); err != nil {
+	if err := a.parameters(parts); err != nil {
 		return fail(err.Error())
 	}
 	return a, nil
@@ -152,60 +127,17 @@ func ParseAddress(text string) (*Address, error) {
 func several(text string) bool {
 	fields := strings.Fields(text)
 	for i, f := range fields {
-		if _, ok := hostPort(f, "6379"); i > 0 && !ok && !strings.Contains(f, "://") {
+		if _, ok := nodeaddress.HostPort(f, "6379"); i > 0 && !ok && !strings.Contains(f, "://") {
 			return false
 		}
 	}
 	return len(fields) > 1
 }
 
-// hostPort adds the port where it is missing.
-func hostPort(s, port string) (string, bool) {
-	host, p, err := net.SplitHostPort(s)
-	if err != nil {
-		host, p = s, port
-		if inner, ok := strings.CutPrefix(s, "["); ok {
-			host, ok = strings.CutSuffix(inner, "]")
-			if !ok {
-				return "", false
-			}
-		} else if strings.Contains(s, ":") {
-			return "", false
-		}
-	}
-	if strings.Contains(host, ":") {
-		if _, err := netip.ParseAddr(host); err != nil {
-			return "", false
-		}
-	} else if !plainHost(host) {
-		return "", false
-	}
-	n, err := strconv.Atoi(p)
-	if err != nil || n < 1 || n > 65535 {
-		return "", false
-	}
-	return net.JoinHostPort(host, strconv.Itoa(n)), true
-}
-
-// plainHost lets through what a resolver may know: letters, digits and the
-// marks between them.
-func plainHost(host string) bool {
-	for _, r := range host {
-		if !strings.ContainsRune("-._", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			return false
-		}
-	}
-	return host != ""
-}
-
 // parameters reads the part after the question mark.
-func (a *Address) parameters(q url.Values) error {
-	if a.secure {
-		a.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	for key, values := range q {
-		value := values[len(values)-1]
-		if strings.HasPrefix(key, "tls_") && a.TLS == nil {
+func (a *Address) parameters(parts *nodeaddress.Address) (err error) {
+	for key, value := range parts.Parameters {
+		if strings.HasPrefix(key, "tls_") && !a.secure {
 			return fmt.Errorf("one that begins with rediss, since it sets %s", key)
 		}
 		switch key {
@@ -218,29 +150,22 @@ func (a *Address) parameters(q url.Values) error {
 				return errors.New("one whose caller_reads is on or off")
 			}
 			a.NoCallerReads = value == "off"
-		case "tls_server_name":
-			a.TLS.ServerName = value
-		case "tls_ca":
-			pem, err := os.ReadFile(value)
-			if err != nil {
-				return fmt.Errorf("one whose tls_ca can be read: %w", err)
-			}
-			a.TLS.RootCAs = x509.NewCertPool()
-			if !a.TLS.RootCAs.AppendCertsFromPEM(pem) {
-				return fmt.Errorf("one whose tls_ca holds a certificate: %s does not", value)
-			}
-		case "tls_cert", "tls_key":
-			// Read together, below.
+		case "tls_ca", "tls_cert", "tls_key", "tls_server_name":
 		default:
 			return fmt.Errorf("one without the unknown parameter %q", key)
 		}
 	}
-	if cert, key := q.Get("tls_cert"), q.Get("tls_key"); cert != "" || key != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return fmt.Errorf("one whose tls_cert and tls_key belong together: %w", err)
-		}
-		a.TLS.Certificates = []tls.Certificate{pair}
+	if !a.secure {
+		return nil
+	}
+	var wrong string
+	switch a.TLS, wrong, err = parts.TLS(); {
+	case wrong == "tls_ca" && err == nil:
+		return fmt.Errorf("one whose tls_ca holds a certificate: %s does not", parts.Parameters[wrong])
+	case wrong == "tls_ca":
+		return fmt.Errorf("one whose tls_ca can be read: %w", err)
+	case wrong != "":
+		return fmt.Errorf("one whose tls_cert and tls_key belong together: %w", err)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestBadAddressesAreRefusedWithoutTheirSecrets(t *testing.T) {
 		"", "a:6379", "http://a", "redis:", "redis://", "redis://:6379", "redis://a:0", "redis://a:65536", "redis://a:b",
 		"redis://a/x", "redis://a/-1", "redis://a/1/2", "redis://a+b", "redis+sentinel://a", "redis+cluster://a/1", "redis+other://a",
 		"redis://u:secret@", "redis://u:secret@a:b", "redis://u:sec/ret@a:b", "redis://u:%zzsecret@a", "redis://u:secret@a?x=secret", "u:secret@a",
-		"redis://a?tls_ca=x", "redis://a?caller_reads=", "redis://a?caller_reads=no", "rediss://a?tls_ca=/does/not/exist", "rediss://a?tls_cert=/does/not/exist", "redis://a b",
+		"redis://a?tls_ca=x", "redis://a?caller_reads=", "redis://a?caller_reads=no", "rediss://a?tls_ca=/does/not/exist", "rediss://a?tls_cert=/does/not/exist", "redis://a b", "redis://a#b",
 	} {
 		_, err := ParseAddress(text)
 		var bad *node.ConfigError

@@ -2,15 +2,11 @@ package zookeeper
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
-	"net"
-	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/nodeaddress"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 )
@@ -37,54 +33,36 @@ func Open(address string, opts *Options) (*Node, error) {
 	fail := func(bound string) (*Node, error) {
 		return nil, &node.ConfigError{Field: "address", Value: "(hidden)", Bound: bound}
 	}
-	scheme, rest, _ := strings.Cut(address, "://")
-	secure := strings.EqualFold(scheme, "zookeepers")
-	if !secure && !strings.EqualFold(scheme, "zookeeper") {
+	parts, err := nodeaddress.Parse(address)
+	secure := parts.Scheme == "zookeepers"
+	servers, ok := parts.Servers("2181")
+	switch {
+	case !secure && parts.Scheme != "zookeeper":
 		return fail(form)
-	}
-	// Several hosts are no URL: they are taken out before the rest is read.
-	authority, tail := rest, ""
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority, tail = rest[:i], rest[i:]
-	}
-	userinfo, hosts := "", authority
-	if i := strings.LastIndex(authority, "@"); i >= 0 {
-		userinfo, hosts = authority[:i+1], authority[i+1:]
-	}
-	u, err := url.Parse("zookeeper://" + userinfo + "host" + tail)
-	if err != nil {
+	case err != nil:
 		return fail("an address whose user, password and path are URL-encoded: " + form)
+	case !ok:
+		return fail("an address whose hosts are HOST or HOST:PORT: " + form)
 	}
-	var servers []string
-	for host := range strings.SplitSeq(hosts, "+") {
-		h, port, err := net.SplitHostPort(host)
-		if err != nil {
-			h, port = strings.Trim(host, "[]"), "2181"
-		}
-		if n, err := strconv.ParseUint(port, 10, 16); h == "" || err != nil || n == 0 || strings.ContainsAny(h, " @,") || strings.Contains(h, ":") && net.ParseIP(h) == nil {
-			return fail("an address whose hosts are HOST or HOST:PORT: " + form)
-		}
-		servers = append(servers, net.JoinHostPort(strings.ToLower(h), port))
+	for i, server := range servers {
+		servers[i] = strings.ToLower(server)
 	}
-	if u.User != nil && o.User == "" {
-		o.User = u.User.Username()
-		o.Password, _ = u.User.Password()
+	if o.User == "" && parts.User+parts.Password != "" {
+		o.User, o.Password = parts.User, parts.Password
 	}
-	o.Root = cmp.Or(o.Root, strings.TrimSuffix(u.Path, "/"))
-	if err := o.parameters(u.Query(), secure); err != nil {
+	o.Root = cmp.Or(o.Root, strings.TrimSuffix(parts.Path, "/"))
+	if err := o.parameters(parts, secure); err != nil {
 		return nil, err
 	}
 	return newNode(servers, nil, o)
 }
 
 // parameters sets what the parameters of an address are for.
-func (o *Options) parameters(q url.Values, secure bool) error {
+func (o *Options) parameters(parts *nodeaddress.Address, secure bool) (err error) {
 	fail := func(key, bound string) error {
-		return &node.ConfigError{Field: key, Value: q.Get(key), Bound: bound}
+		return &node.ConfigError{Field: key, Value: parts.Parameters[key], Bound: bound}
 	}
-	for key := range q {
-		value := q.Get(key)
-		var err error
+	for key, value := range parts.Parameters {
 		switch key {
 		case "session":
 			var d time.Duration
@@ -114,20 +92,12 @@ func (o *Options) parameters(q url.Values, secure bool) error {
 	if !secure || o.TLS != nil {
 		return nil
 	}
-	o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: q.Get("tls_server_name")}
-	if file := q.Get("tls_ca"); file != "" {
-		pem, err := os.ReadFile(file)
-		o.TLS.RootCAs = x509.NewCertPool()
-		if err != nil || !o.TLS.RootCAs.AppendCertsFromPEM(pem) {
-			return fail("tls_ca", "a file with certificates in PEM form")
-		}
-	}
-	if cert, key := q.Get("tls_cert"), q.Get("tls_key"); cert != "" || key != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return fail("tls_cert", "a certificate that belongs to tls_key: "+err.Error())
-		}
-		o.TLS.Certificates = []tls.Certificate{pair}
+	var wrong string
+	switch o.TLS, wrong, err = parts.TLS(); wrong {
+	case "tls_ca":
+		return fail(wrong, "a file with certificates in PEM form")
+	case "tls_cert":
+		return fail(wrong, "a certificate that belongs to tls_key: "+err.Error())
 	}
 	return nil
 }
