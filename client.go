@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redlatch/redlatch/internal/clientaccess"
+	"github.com/redlatch/redlatch/internal/holders"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
@@ -215,7 +216,7 @@ const (
 type GuardMode uint8
 
 // HolderKind says what sort of client holds a lock.
-type HolderKind string
+type HolderKind = holders.Kind
 
 // Node is one independent store that can grant a lock. Package node, which is
 // for authors of nodes, defines it.

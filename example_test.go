@@ -401,28 +401,3 @@ func ExampleLease_Contended() {
 	// Output:
 	// the other one has it: true
 }
-
-// HoldersOf reads what nodes answered, here those of an error.
-func ExampleHoldersOf() {
-	locks, err := redlatch.New(memory.Nodes(3), &redlatch.Options{Label: "nightly"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer locks.Close()
-
-	ctx := context.Background()
-	lease, err := locks.Lock(ctx, "report", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer lease.Release(ctx)
-	_, err = locks.TryLock(ctx, "report", nil)
-	var held *redlatch.HeldError
-	if errors.As(err, &held) {
-		for _, holder := range redlatch.HoldersOf(held.Nodes...) {
-			fmt.Println("ours:", holder.Owner == lease.Owner(), "on a quorum:", holder.Nodes >= 2)
-		}
-	}
-	// Output:
-	// ours: true on a quorum: true
-}

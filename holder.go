@@ -4,113 +4,13 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/redlatch/redlatch/internal/holders"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
-
-// HoldersOf returns the holders that nodes name in their answers to one request.
-// The one that most nodes name comes first.
-func HoldersOf(results ...node.Result) []Holder {
-	type key struct{ kind, value string }
-	byKey := map[key]int{}
-	var holders []Holder
-	for _, r := range results {
-		if r.Err != nil {
-			continue
-		}
-		h, ok := holderOf(r.Reply)
-		if !ok {
-			continue
-		}
-		k := key{string(h.Kind), r.Reply.Value + r.Reply.Format}
-		if i, known := byKey[k]; known {
-			holders[i].Nodes++
-			holders[i].Holders = max(holders[i].Holders, h.Holders)
-			if h.Token > holders[i].Token {
-				// A node may know only an earlier proposal of this claim.
-				holders[i].Token, holders[i].Since, holders[i].Held = h.Token, h.Since, h.Held
-			}
-			if holders[i].Left != node.NoExpiry && (h.Left == node.NoExpiry || h.Left > holders[i].Left) {
-				holders[i].Left = h.Left
-			}
-			continue
-		}
-		byKey[k] = len(holders)
-		holders = append(holders, h)
-	}
-	slices.SortStableFunc(holders, func(a, b Holder) int { return b.Nodes - a.Nodes })
-	return holders
-}
-
-// holderOf returns the holder by one node's reply: Held, Foreign or Reserved.
-// It returns false for any other reply.
-func holderOf(r node.Reply) (Holder, bool) {
-	h := Holder{Left: r.Left, Nodes: 1, Holders: 1}
-	switch r.Status {
-	case node.Held:
-		owner, ours := protocol.OwnerOf(r.Value)
-		if !ours {
-			// A token that the node knows is not this holder's.
-			h.Kind, h.Owner = KindPlain, shownValue(r.Value)
-			break
-		}
-		h.Kind, h.Owner, h.Token = KindLease, owner, r.HolderToken
-		h.Since, h.Held = heldSince(r.HolderToken, r.Now)
-		h.Shared, h.Slots, h.Slot = r.Share.Mode == node.Shared, int(r.Share.Slots), int(r.Share.Slot)
-		h.Holders = max(r.Holders, 1)
-	case node.Foreign:
-		h.Kind, h.Owner = KindForeign, r.Format
-		if checkText("type", h.Owner, 1, maxShownValue) != nil {
-			h.Owner = shownValue(h.Owner)
-		}
-	case node.Reserved:
-		h.Kind, h.Left = KindReserved, 0
-	default:
-		return Holder{}, false
-	}
-	return h, true
-}
-
-// heldSince returns when a token was granted, and how long ago that was on the
-// node's clock: a token is the time of its acquisition. It returns the zero
-// time if the token is more than a second in the future, as it is after clocks
-// were set back. Less than that is normal, because clocks differ a little.
-func heldSince(token Token, now time.Time) (time.Time, time.Duration) {
-	if token == 0 {
-		return time.Time{}, 0
-	}
-	held := now.Sub(time.UnixMicro(int64(token)))
-	if held < -time.Second {
-		return time.Time{}, 0
-	}
-	held = max(held, 0)
-	return now.Add(-held), held
-}
-
-// maxShownValue is how many bytes of a foreign value are shown.
-const maxShownValue = 64
-
-// shownValue quotes a value that any client may have set. It marks a value that
-// it cuts.
-func shownValue(value string) string {
-	n, mark := len(value), ""
-	if n > maxShownValue {
-		n, mark = maxShownValue, "…"
-		for i := range utf8.UTFMax - 1 { // do not cut a rune in half
-			if utf8.RuneStart(value[n-i]) {
-				n -= i
-				break
-			}
-		}
-	}
-	return strconv.QuoteToGraphic(value[:n]) + mark
-}
 
 func (h Holder) String() string {
 	var b strings.Builder
@@ -250,14 +150,14 @@ func (c *Client) state(ctx context.Context, name, key string) (holder *Holder, a
 	if len(results)-silent < quorum {
 		return nil, false, c.noQuorum(ctx, node.OpInspect, name, began, results)
 	}
-	holders := HoldersOf(results...)
+	named := holders.Of[Holder](results...)
 	if free >= quorum {
 		return nil, true, nil
 	}
-	if len(holders) > 0 && holders[0].Nodes >= quorum {
-		return &holders[0], true, nil
+	if len(named) > 0 && named[0].Nodes >= quorum {
+		return &named[0], true, nil
 	}
-	if first, nodes := together(holders); nodes >= quorum {
+	if first, nodes := together(named); nodes >= quorum {
 		return &first, true, nil
 	}
 	return nil, false, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/holders"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
@@ -93,7 +94,7 @@ func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 		"another client":  {node.Reply{Taken: node.Taken{Value: "plain", HolderToken: token(-time.Minute)}}, `another client ("plain")` + expires},
 	} {
 		c.reply.Status, c.reply.Now, c.reply.Left = node.Held, now, 8*time.Second
-		h := redlatch.HoldersOf(node.Result{Reply: c.reply})
+		h := holders.Of[redlatch.Holder](node.Result{Reply: c.reply})
 		if len(h) != 1 || h[0].String() != c.want {
 			t.Errorf("%s: %v, want %s", name, h, c.want)
 		}
@@ -110,7 +111,7 @@ func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 		strings.Repeat("\x80", 100):     `"` + strings.Repeat(`\x80`, 64) + `"…`,
 	} {
 		for _, status := range []node.Status{node.Held, node.Foreign} {
-			h := redlatch.HoldersOf(node.Result{Reply: node.Reply{Status: status, Taken: node.Taken{Value: value, Format: value}, Left: time.Second}})[0]
+			h := holders.Of[redlatch.Holder](node.Result{Reply: node.Reply{Status: status, Taken: node.Taken{Value: value, Format: value}, Left: time.Second}})[0]
 			if status == node.Foreign && value == long {
 				want = long // a type is a word; it is quoted only if it is not printable
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redlatch/redlatch/internal/holders"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -81,7 +82,7 @@ func (a *attempt) failureOf(cl *runner.Claim) error {
 	case protocol.NotOurs:
 		return lostWithout(a.name, cl.Core().Token(), quorumError(cl))
 	case protocol.HeldByAnother:
-		return &HeldError{Name: a.name, Holders: HoldersOf(cl.Results()...), Nodes: cl.Results()}
+		return &HeldError{Name: a.name, Holders: holders.Of[Holder](cl.Results()...), Nodes: cl.Results()}
 	case protocol.Changing, protocol.Mismatch:
 		if err := a.c.cluster.Mismatch(cl.Results(), cl.Core().TTL()); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/holders"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/internal/steptimeout"
@@ -243,7 +244,7 @@ func (a *Admin) lockState(key string, found []node.Listing, errs []error) LockSt
 		}
 		n.Listing = found[i]
 		results = append(results, n.each()...)
-		if h := redlatch.HoldersOf(n.result()); len(h) > 0 {
+		if h := holders.Of[redlatch.Holder](n.result()); len(h) > 0 {
 			n.Owner, n.Token = h[0].Owner, h[0].Token
 		}
 		s.Fence, s.Broken = max(s.Fence, n.Reply.Fence), max(s.Broken, n.Broken)
@@ -253,7 +254,7 @@ func (a *Admin) lockState(key string, found []node.Listing, errs []error) LockSt
 			waiters[w]++
 		}
 	}
-	s.Holders = redlatch.HoldersOf(results...)
+	s.Holders = holders.Of[redlatch.Holder](results...)
 	together := 0 // they are sorted by how many nodes name them
 	for together < len(s.Holders) && s.Holders[together].Nodes >= protocol.Quorum(len(nodes)) {
 		together++

@@ -15,7 +15,7 @@ import (
 var must = check.Must
 
 // holders are n that hold "res" together.
-func holders(share node.Share, n int) (all []redlatch.Holder) {
+func holding(share node.Share, n int) (all []redlatch.Holder) {
 	for i := range n {
 		all = append(all, redlatch.Holder{Owner: "db1/812/cat" + strings.Repeat("+", i), Kind: redlatch.KindLease, Left: 8 * time.Second,
 			Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot), Holders: n})
@@ -29,7 +29,7 @@ var (
 )
 
 func TestQuestionOfBreakNamesEveryReader(t *testing.T) {
-	question := breakQuestion(&admin.LockState{Name: "res", Held: true, Holders: holders(readers, 3)})
+	question := breakQuestion(&admin.LockState{Name: "res", Held: true, Holders: holding(readers, 3)})
 	for _, want := range []string{"/cat, a reader, ", "/cat+, a reader, ", "/cat++, a reader, ", "\nBreak it for all 3 holders? [y/N] "} {
 		if !strings.Contains(question, want) {
 			t.Errorf("%q is not in\n%s", want, question)
@@ -73,20 +73,20 @@ func TestWaitingForReadersAndSlotsReadsWell(t *testing.T) {
 		holders []redlatch.Holder
 		want    string
 	}{
-		{shareFlags{}, holders(readers, 1), "held by db1/812/cat (a reader)"},
-		{shareFlags{}, holders(readers, 3), "held by db1/812/cat and 2 other readers"},
-		{shareFlags{shared: true}, holders(node.Share{}, 1), "held by db1/812/cat"},
-		{shareFlags{shared: true}, holders(readers, 3), "a writer is before us; held by db1/812/cat and 2 other readers"},
-		{shareFlags{slots: 3}, holders(slots, 3), "held by db1/812/cat (slot 0 of 3) and in 2 other slots"},
-		{shareFlags{slots: 3}, holders(slots, 1), "one that wants the whole lock is before us; held by db1/812/cat (slot 0 of 3)"},
-		{shareFlags{}, holders(slots, 1), "held by db1/812/cat (slot 0 of 3)"},
+		{shareFlags{}, holding(readers, 1), "held by db1/812/cat (a reader)"},
+		{shareFlags{}, holding(readers, 3), "held by db1/812/cat and 2 other readers"},
+		{shareFlags{shared: true}, holding(node.Share{}, 1), "held by db1/812/cat"},
+		{shareFlags{shared: true}, holding(readers, 3), "a writer is before us; held by db1/812/cat and 2 other readers"},
+		{shareFlags{slots: 3}, holding(slots, 3), "held by db1/812/cat (slot 0 of 3) and in 2 other slots"},
+		{shareFlags{slots: 3}, holding(slots, 1), "one that wants the whole lock is before us; held by db1/812/cat (slot 0 of 3)"},
+		{shareFlags{}, holding(slots, 1), "held by db1/812/cat (slot 0 of 3)"},
 	} {
 		v := waitView{name: "res", share: c.ours, holders: c.holders, place: 2, waited: 3 * time.Second, nodes: 1}
 		if got := v.line(); got != begin+c.want+end {
 			t.Errorf("got  %s\nwant %s", got, begin+c.want+end)
 		}
 	}
-	err := &redlatch.HeldError{Name: "res", Holders: holders(readers, 2)}
+	err := &redlatch.HeldError{Name: "res", Holders: holding(readers, 2)}
 	f := &runFlags{lockFlags: lockFlags{shareFlags: shareFlags{shared: true}, noWait: true}, conflictCode: exitHeld}
 	if got := f.refused(err, 0).hint; got != "a writer is before us; give -w 30s instead of -n to wait for it" {
 		t.Errorf("the hint is %q", got)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/holders"
 	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/terminal"
 	"github.com/redlatch/redlatch/node"
@@ -148,7 +149,7 @@ func (w *waiting) look(ctx context.Context) waitView {
 			v.silent++
 		}
 	}
-	all := redlatch.HoldersOf(answers...)
+	all := holders.Of[redlatch.Holder](answers...)
 	v.holders = all[:min(len(all), 1)]
 	return v
 }

@@ -62,8 +62,9 @@ func TestADriverBringsOneClientAlone(t *testing.T) {
 // module.
 var layers = []struct{ path, imports string }{
 	{"ui", "admin . node"},
-	{"admin", ". internal/clientaccess internal/steptimeout internal/runner internal/protocol observe internal/lockerrors node"},
-	{".", "store/redis/direct internal/clientaccess internal/runner internal/protocol observe internal/lockerrors node"},
+	{"admin", ". internal/holders internal/clientaccess internal/steptimeout internal/runner internal/protocol observe internal/lockerrors node"},
+	{".", "store/redis/direct internal/holders internal/clientaccess internal/runner internal/protocol observe internal/lockerrors node"},
+	{"internal/holders", "internal/protocol node"},
 	{"internal/clientaccess", "internal/runner internal/protocol observe node"},
 	{"internal/runner", "internal/callerreads internal/steptimeout internal/protocol observe node"},
 	{"observe", "internal/lockerrors node"},
