@@ -15,22 +15,15 @@ func TestEveryAnswerHasTheHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Options{})
 	w.lock("job", redlatch.LockOptions{})
+	const html, plain = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 	for _, c := range []struct {
 		path   string
 		status int
 		kind   string
 	}{
-		{"/", 200, "text/html; charset=utf-8"},
-		{"/?q=x&page=7&sort=waiting", 200, "text/html; charset=utf-8"},
-		{"/lock?name=job", 200, "text/html; charset=utf-8"},
-		{"/lock?name=other", 200, "text/html; charset=utf-8"},
-		{"/lock?name=%00", 400, "text/html; charset=utf-8"},
-		{"/lock", 400, "text/plain; charset=utf-8"},
-		{"/style.css", 200, "text/css; charset=utf-8"},
-		{"/page.js", 200, "text/javascript; charset=utf-8"},
-		{"/icon.svg", 200, "image/svg+xml"},
-		{"/assets/page.js", 404, "text/plain; charset=utf-8"},
-		{"/../go.mod", 404, "text/plain; charset=utf-8"},
+		{"/", 200, html}, {"/?q=x&page=7&sort=waiting", 200, html}, {"/lock?name=job", 200, html}, {"/lock?name=other", 200, html},
+		{"/lock?name=%00", 400, html}, {"/lock", 400, plain}, {"/assets/page.js", 404, plain}, {"/../go.mod", 404, plain},
+		{"/style.css", 200, "text/css; charset=utf-8"}, {"/page.js", 200, "text/javascript; charset=utf-8"}, {"/icon.svg", 200, "image/svg+xml"},
 	} {
 		status, body, h := w.get(c.path)
 		if status != c.status || h.Get("Content-Type") != c.kind || body == "" {
@@ -118,19 +111,13 @@ func TestPagesOfOtherSitesAreRefused(t *testing.T) {
 	}{
 		{"", "", "", "", true, true}, // no browser
 		{"none", "navigate", "document", "", true, true},
-		{"same-origin", "cors", "empty", "", true, true},
-		{"same-origin", "cors", "empty", "http://example.com", true, true},
+		{"same-origin", "cors", "empty", "", true, true}, {"same-origin", "cors", "empty", "http://example.com", true, true},
 		{"cross-site", "navigate", "document", "", true, false}, // a link
-		{"cross-site", "navigate", "iframe", "", false, false},
-		{"cross-site", "cors", "empty", "http://evil.example", false, false},
-		{"cross-site", "no-cors", "empty", "", false, false},
-		{"cross-site", "no-cors", "script", "", false, false},
-		{"same-site", "cors", "empty", "", false, false},
-		{"", "", "", "http://evil.example", false, false},
-		{"", "", "", "http://example.com", true, true},
-		{"", "", "", "http://example.com:81", false, false},
-		{"", "", "", "null", false, false},
-		{"surprise", "", "", "", false, false},
+		{"cross-site", "navigate", "iframe", "", false, false}, {"cross-site", "cors", "empty", "http://evil.example", false, false},
+		{"cross-site", "no-cors", "empty", "", false, false}, {"cross-site", "no-cors", "script", "", false, false},
+		{"same-site", "cors", "empty", "", false, false}, {"surprise", "", "", "", false, false},
+		{"", "", "", "http://evil.example", false, false}, {"", "", "", "http://example.com", true, true},
+		{"", "", "", "http://example.com:81", false, false}, {"", "", "", "null", false, false},
 	} {
 		set := func(r *http.Request) {
 			r.Host = "example.com"

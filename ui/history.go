@@ -51,6 +51,7 @@ const (
 type history struct {
 	seq    int
 	events []event // the last first
+	trend  []moment
 	last   time.Time
 	known  map[string][]holder // the holders of every lock that is held
 	broken map[string]redlatch.Token
@@ -66,6 +67,14 @@ func (h *history) add(e event) {
 	h.events = append([]event{e}, h.events[:min(len(h.events), maxEvents-1)]...)
 }
 
+// addNode remembers an event of a node, in one with others of which the same was found.
+func (h *history) addNode(e event) {
+	if len(h.events) > 0 && h.events[0].at.Equal(e.at) && h.events[0].node != "" && h.events[0].text == e.text {
+		e.node, h.events = h.events[0].node+", "+e.node, h.events[1:]
+	}
+	h.add(e)
+}
+
 // note takes a survey into account. usual is the usual time from the one before
 // to it.
 func (h *history) note(s *snapshot, usual time.Duration) {
@@ -78,9 +87,11 @@ func (h *history) note(s *snapshot, usual time.Duration) {
 		h.add(event{at: s.at, kind: kindNote, text: "Recording started."})
 	}
 	h.noteNodes(s)
+	var found []event
 	if s.err == nil { // else nothing is known about locks
-		h.noteLocks(s, first)
+		found = h.noteLocks(s, first)
 	}
+	h.measure(s, found)
 }
 
 // noteNodes finds nodes that are better or worse than before.
@@ -97,29 +108,22 @@ func (h *history) noteNodes(s *snapshot) {
 		if h.nodes[n.name] = *n; before.health == n.health || !known && n.health == inService {
 			continue
 		}
-		e := event{at: s.at, kind: kindWorse, node: n.name}
+		e := event{at: s.at, kind: kindWorse, node: n.short, text: string(n.health)}
 		switch n.health {
 		case inService:
-			e.kind, e.text = kindWell, "is back in service"
-		case noAnswer:
-			e.text = "does not answer"
+			e.kind, e.text = kindWell, "back in service"
 		case quarantined:
-			e.text = fmt.Sprintf("is quarantined for another %s (%s)", spell(n.until.Sub(s.at)), n.why)
-		case refused:
-			e.text = "refuses this client: " + n.why
-		case unmarked:
-			e.text = "is not marked"
-		default:
-			e.text = "has " + string(n.health) + ": " + n.why
+			e.text = fmt.Sprintf("quarantined for another %s (%s)", spell(n.until.Sub(s.at)), n.why)
+		case refused, underserved:
+			e.text += ": " + n.why
 		}
-		h.add(e)
+		h.addNode(e)
 	}
 }
 
 // noteLocks finds locks with other holders than before.
-func (h *history) noteLocks(s *snapshot, first bool) {
+func (h *history) noteLocks(s *snapshot, first bool) (found []event) {
 	now, listed := make(map[string][]holder, len(s.locks)), make(map[string]bool, len(s.locks))
-	var found []event
 	forgot := make([]int, len(s.nodes))
 	for i := range s.locks {
 		l := &s.locks[i]
@@ -147,7 +151,7 @@ func (h *history) noteLocks(s *snapshot, first bool) {
 	h.known, h.broken = now, s.broken
 	for i, n := range forgot {
 		if n > 0 {
-			h.add(event{at: s.at, kind: kindWorse, node: s.nodes[i].name, text: "has forgotten " + count(n, "lock")})
+			h.addNode(event{at: s.at, kind: kindWorse, node: s.nodes[i].short, text: "forgot " + count(n, "lock")})
 		}
 	}
 	for _, e := range found[:min(len(found), maxAtOnce)] {
@@ -156,6 +160,7 @@ func (h *history) noteLocks(s *snapshot, first bool) {
 	if more := len(found) - maxAtOnce; more > 0 {
 		h.add(event{at: s.at, kind: kindNote, text: strconv.Itoa(more) + " more changes."})
 	}
+	return found
 }
 
 // forgotten counts the nodes that have lost a lock which others still have: before
@@ -210,7 +215,7 @@ func (h *history) changes(name string, before, now []holder, s *snapshot) []even
 			continue
 		}
 		e := event{at: s.at, kind: kindFree, lock: name, text: "released by", who: b.Owner}
-		lost := forgetful(b, s.gone[name])
+		lost := s.forgetful(b, s.gone[name])
 		switch {
 		case s.broken[name] > max(b.Token, h.broken[name]):
 			e.kind, e.text = kindBroken, "broken; it was held by"
@@ -237,15 +242,15 @@ func (h *history) changes(name string, before, now []holder, s *snapshot) []even
 
 // forgetful names the nodes that have forgotten a holder which is gone; empty if
 // one of them let it go: that one remembers the token.
-func forgetful(h *holder, s *admin.LockState) string {
+func (s *snapshot) forgetful(h *holder, gone *admin.LockState) string {
 	var lost []string
 	for i, until := range h.on {
 		switch {
-		case s == nil || h.Token == 0 || until.IsZero() || s.Nodes[i].Err != nil:
-		case s.Nodes[i].Reply.Fence >= h.Token:
+		case gone == nil || h.Token == 0 || until.IsZero() || gone.Nodes[i].Err != nil:
+		case gone.Nodes[i].Reply.Fence >= h.Token:
 			return ""
 		default:
-			lost = append(lost, s.Nodes[i].Node)
+			lost = append(lost, s.nodes[i].short)
 		}
 	}
 	return strings.Join(lost, ", ")

@@ -23,7 +23,7 @@ func newStory() *story { return &story{at: time.Unix(1_800_000_000, 0)} }
 // see notes a survey, and returns what happened, the first first.
 func (s *story) see(change func(*snapshot)) []string {
 	s.at = s.at.Add(time.Second)
-	snap := &snapshot{at: s.at, nodes: []nodeHealth{{name: "n1", health: inService}, {name: "n2", health: inService}}}
+	snap := &snapshot{at: s.at, nodes: []nodeHealth{{name: "n1", short: "n1", health: inService}, {name: "n2", short: "n2", health: inService}}}
 	change(snap)
 	slices.SortFunc(snap.locks, func(a, b lock) int { return strings.Compare(a.name, b.name) })
 	before := s.h.seq
@@ -105,18 +105,19 @@ func TestHistoryNamesNodes(t *testing.T) {
 	s := newStory()
 	is := func(h health) func(*snapshot) {
 		return func(n *snapshot) {
-			n.nodes[1] = nodeHealth{name: "n2", health: h, why: "reasons", until: s.at.Add(30 * time.Second)}
+			n.nodes[1] = nodeHealth{name: "n2", short: "n2", health: h, why: "reasons", until: s.at.Add(30 * time.Second)}
 		}
 	}
 	s.see(is(inService))
-	s.expect(t, []string{"n2 does not answer"}, is(noAnswer))
+	s.expect(t, []string{"n2 no answer"}, is(noAnswer))
 	s.expect(t, nil, is(noAnswer))
-	s.expect(t, []string{"n2 is not marked"}, is(unmarked))
-	s.expect(t, []string{"n2 is quarantined for another 30 s (reasons)"}, is(quarantined))
-	s.expect(t, []string{"n2 refuses this client: reasons"}, is(refused))
-	s.expect(t, []string{"n2 is back in service"}, is(inService))
+	s.expect(t, []string{"n2 not marked"}, is(unmarked))
+	s.expect(t, []string{"n2 quarantined for another 30 s (reasons)"}, is(quarantined))
+	s.expect(t, []string{"n2 refused: reasons"}, is(refused))
+	s.expect(t, []string{"n2 back in service"}, is(inService))
+	s.expect(t, []string{"n1, n2 no answer"}, func(n *snapshot) { n.nodes[0].health, n.nodes[1].health = noAnswer, noAnswer })
 	begun := newStory()
-	begun.expect(t, []string{"Recording started.", "n2 does not answer"}, func(n *snapshot) { n.nodes[1].health = noAnswer })
+	begun.expect(t, []string{"Recording started.", "n2 no answer"}, func(n *snapshot) { n.nodes[1].health = noAnswer })
 }
 
 func TestHistoryIsLimitedAndNamesItsGaps(t *testing.T) {
@@ -144,4 +145,39 @@ func TestHistoryIsLimitedAndNamesItsGaps(t *testing.T) {
 	if said := s.see(with()); !strings.HasPrefix(said[0], "Not recording for 3 min 1 s;") {
 		t.Errorf("after a gap: %q", said)
 	}
+}
+
+// TestTheTrendIsWhatSurveysFound: the most in ten seconds, and ten minutes of it.
+func TestTheTrendIsWhatSurveysFound(t *testing.T) {
+	s := newStory()
+	expect := func(want ...moment) {
+		t.Helper()
+		for i := range want {
+			want[i].step += s.at.Unix() / 10
+		}
+		if got := s.h.trend; !slices.Equal(got, want) {
+			t.Errorf("the trend is %v, want %v", got, want)
+		}
+	}
+	waited := func(n int) lock { return lock{name: "free", state: admin.StateWaited, waiting: n} }
+	s.see(with(s.held("old", time.Minute, "a"), waited(3)))
+	s.see(with(s.held("job", time.Minute, "b"), waited(1)))
+	expect(moment{waiting: 3, acquired: 1})
+	s.at = s.at.Add(19 * time.Second)
+	s.see(func(n *snapshot) { n.err, n.nodes[0].health = errors.New("too few nodes"), noAnswer })
+	expect(moment{step: -2, waiting: 3, acquired: 1}, moment{waiting: -1, away: 1})
+	s.see(func(n *snapshot) { n.broken = map[string]redlatch.Token{"job": 9} })
+	expect(moment{step: -2, waiting: 3, acquired: 1}, moment{away: 1, lost: 1})
+	snap := &snapshot{nodes: make([]nodeHealth, 3), pulse: &admin.Pulse{Need: 2}, trend: s.h.trend}
+	for _, want := range []string{`at most 3</small>`, `>1 and 1</small>`, `"link" d="M57 3v-3h1v3z"/>`, `"known" d="M57 3v-3h1v3zM59 3v-3h1v3z"`} {
+		if drawn := snap.trendText(); !strings.Contains(string(drawn), want) {
+			t.Errorf("%q is not in %s", want, drawn)
+		}
+	}
+	s.at = s.at.Add(585 * time.Second)
+	s.see(with(waited(2)))
+	expect(moment{step: -58, away: 1, lost: 1}, moment{waiting: 2})
+	s.at = s.at.Add(-time.Hour)
+	s.see(with())
+	expect(moment{})
 }

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -25,7 +24,7 @@ func listParts(s *snapshot, v view, w watch) *parts {
 		locks.add(w.lockRow(l))
 	}
 	locks.orNone("locks", 7, either(v.q != "", "No matches.", either(s.err == nil, "No locks.", either(s.asOf.IsZero(), "Nothing is known yet.", fill("No locks, %.", s.asOfText())))))
-	p.texts["summary"] = s.summary()
+	p.texts["summary"], p.texts["trend"] = s.summary(), s.trendText()
 	p.texts["found"] = found.text(v, len(s.locks))
 	p.texts["pager"] = found.pager(v)
 	return p
@@ -52,17 +51,7 @@ func (v view) column(o order, way string) markup {
 }
 
 func (s *snapshot) summary() markup {
-	held, waited, waiting := 0, 0, 0
-	for i := range s.locks {
-		l := &s.locks[i]
-		waiting += l.waiting
-		if l.waiting > 0 {
-			waited++
-		}
-		if l.state == admin.StateHeld {
-			held++
-		}
-	}
+	held, contended, waiting := s.counts()
 	class, n := "fine", serving(s.nodes)
 	switch {
 	case n < s.need():
@@ -71,7 +60,7 @@ func (s *snapshot) summary() markup {
 		class = "warning"
 	}
 	counts := fill(`<span><b>%</b> held</span><span><b>%</b> contended</span><span><b>%</b> %</span>`,
-		held, waited, waiting, either(waiting == 1, "waiter", "waiters"))
+		held, contended, waiting, either(waiting == 1, "waiter", "waiters"))
 	if s.err != nil {
 		counts = join(fill(`<span class="danger">%</span>`, s.asOfText()), when(!s.asOf.IsZero(), counts))
 	}
@@ -138,8 +127,7 @@ func (w watch) lockRow(l *lock) (string, markup) {
 func (w watch) nodeRow(i int, n *nodeHealth) (string, markup) {
 	id, trip, ahead := "n"+strconv.Itoa(i), nothing, nothing
 	if n.known {
-		trips := fmt.Sprintf("median %s, slowest %s of the last %d", millis(n.median), millis(n.slowest), recentTrips)
-		trip = fill(`<span title="%">%</span>`, trips, millis(n.pulse.RoundTrip))
+		trip = fill("%", millis(n.pulse.RoundTrip))
 		alarm := ""
 		if n.clockAlarm > node.Fine {
 			alarm = n.clockAlarm.String()
@@ -149,11 +137,11 @@ func (w watch) nodeRow(i int, n *nodeHealth) (string, markup) {
 			ahead = nothing
 		}
 	}
-	rest := join(when(!n.until.IsZero(), fill(` <small>for another %</small>`, w.left(n.until))),
+	rest := join(when(n.short != n.name, fill(`<small class="why">%</small>`, address(n.name))), when(!n.until.IsZero(), fill(` <small>for another %</small>`, w.left(n.until))),
 		when(n.health != inService && n.until.IsZero(), fill(` <small>since %</small>`, clock(n.since))),
 		when(n.why != "", fill(`<small class="why">%</small>`, address(n.why))))
 	return id, fill(`<tr id="%" data-mark="%"><th scope="row"><span class="name">%</span> <span class="health %">%</span>%</th><td class="num">%</td><td class="num">%</td></tr>`,
-		id, string(n.health), address(n.name), n.health.alarm(), string(n.health), rest, trip, ahead)
+		id, string(n.health), address(n.short), n.health.alarm(), string(n.health), rest, trip, ahead)
 }
 
 // alarm says how bad a health is.

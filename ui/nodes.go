@@ -3,6 +3,7 @@ package ui
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,60 +28,31 @@ const (
 // nodeHealth is what is shown of a node.
 type nodeHealth struct {
 	name   string
+	short  string // what the other nodes do not have in their names too
 	health health
 	why    string
 	until  time.Time // the end of its quarantine; zero for none
 	since  time.Time // when a survey first found it so
 
-	known           bool // it answered, so the following are set
-	pulse           *admin.NodePulse
-	median, slowest time.Duration // of the last round trips
-	clock           time.Duration // from the median of the nodes' clocks, or from ours for one node
-	clockAlarm      node.Severity
-}
-
-// recent are the last round trips of each node.
-type recent struct{ times [][]time.Duration }
-
-// recentTrips is how many round trips the median and the slowest are of.
-const recentTrips = 60
-
-// add keeps the round trips of a pulse.
-func (r *recent) add(p *admin.Pulse) {
-	if r.times == nil {
-		r.times = make([][]time.Duration, len(p.Nodes))
-	}
-	for i := range p.Nodes {
-		if p.Nodes[i].Err != nil {
-			continue
-		}
-		t := append(r.times[i], p.Nodes[i].RoundTrip)
-		r.times[i] = t[max(0, len(t)-recentTrips):]
-	}
-}
-
-// of returns the median and the slowest round trip of a node.
-func (r *recent) of(i int) (median, slowest time.Duration) {
-	t := slices.Sorted(slices.Values(r.times[i]))
-	if len(t) == 0 {
-		return 0, 0
-	}
-	return t[len(t)/2], t[len(t)-1]
+	known      bool // it answered, so the following are set
+	pulse      *admin.NodePulse
+	clock      time.Duration // from the median of the nodes' clocks, or from ours for one node
+	clockAlarm node.Severity
 }
 
 // healths returns how the nodes are. at is when they answered.
-func healths(p *admin.Pulse, r *recent, at time.Time) []nodeHealth {
+func healths(p *admin.Pulse, at time.Time) []nodeHealth {
 	all := make([]nodeHealth, len(p.Nodes))
 	var clocks []time.Duration
 	for i := range p.Nodes {
 		all[i] = newHealth(&p.Nodes[i], p.Guarded, at)
 		if n := &all[i]; n.known {
-			n.median, n.slowest = r.of(i)
 			if n.clock = n.pulse.Clock; !n.pulse.Clockless {
 				clocks = append(clocks, n.clock)
 			}
 		}
 	}
+	shorten(all)
 	if len(clocks) < 2 {
 		return all
 	}
@@ -93,6 +65,28 @@ func healths(p *admin.Pulse, r *recent, at time.Time) []nodeHealth {
 		}
 	}
 	return all
+}
+
+// shorter matches names of nodes; what is in parentheses is enough if it tells them apart:
+// the host, the port, or all but the scheme.
+var shorter = []*regexp.Regexp{
+	regexp.MustCompile(`^[^:]+://(.+):[^:]*$`), regexp.MustCompile(`^[^:]+://.+(:[^:]*)$`), regexp.MustCompile(`^[^:]+://(.+)$`), regexp.MustCompile(`(.*)`),
+}
+
+// shorten gives nodes short names.
+func shorten(nodes []nodeHealth) {
+	for _, names := range shorter {
+		all := map[string]bool{}
+		for i := range nodes {
+			if found := names.FindStringSubmatch(nodes[i].name); found != nil {
+				nodes[i].short = found[1]
+				all[found[1]] = true
+			}
+		}
+		if len(all) == len(nodes) {
+			return
+		}
+	}
 }
 
 // newHealth returns how one node is.

@@ -46,7 +46,11 @@ func oneParts(s *snapshot, d *detail, v view, flags []string, w watch) *parts {
 	waiters.orNone("waiters", 5, either(d.err == nil, "No waiters.", "Not known."))
 	answers := p.list("answers")
 	for i := range l.Nodes {
-		answers.add(w.answerRow(i, l, d.at))
+		name := l.Nodes[i].Node
+		if i < len(s.nodes) {
+			name = s.nodes[i].short
+		}
+		answers.add(w.answerRow(i, name, l, d.at))
 	}
 	answers.orNone("answers", 6, "No node has answered.")
 	p.texts["state"] = join(either(d.state == nil, "not known", state(l)), when(w.stale, fill("; the holders are shown %", s.asOfText())))
@@ -156,10 +160,10 @@ func (w watch) waiterRow(place int, q admin.WaiterState, nodes int) (string, mar
 }
 
 // answerRow returns the id and the row of what one node says.
-func (w watch) answerRow(i int, l *admin.LockState, at time.Time) (string, markup) {
+func (w watch) answerRow(i int, name string, l *admin.LockState, at time.Time) (string, markup) {
 	id, n := "a"+strconv.Itoa(i), &l.Nodes[i]
 	if n.Err != nil {
-		return id, fill(`<tr id="%"><th scope="row" class="name">%</th><td colspan="5"><span class="danger">%</span></td></tr>`, id, address(n.Node), address(errorText(n.Err)))
+		return id, fill(`<tr id="%"><th scope="row" class="name">%</th><td colspan="5"><span class="danger">%</span></td></tr>`, id, address(name), address(errorText(n.Err)))
 	}
 	var holder markup = `<span class="no">free</span>`
 	until := nothing
@@ -173,5 +177,5 @@ func (w watch) answerRow(i int, l *admin.LockState, at time.Time) (string, marku
 		until = w.ends(at.Add(n.Reply.Left).Round(time.Second), n.Reply.Left == node.NoExpiry)
 	}
 	return id, fill(`<tr id="%"><th scope="row" class="name">%</th><td>%</td><td class="num">%</td><td class="num token">%</td><td class="num token">%</td><td class="num">%</td></tr>`,
-		id, address(n.Node), holder, until, number(n.Token), number(n.Reply.Fence), n.Waiting)
+		id, address(name), holder, until, number(n.Token), number(n.Reply.Fence), n.Waiting)
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -33,18 +34,19 @@ func (s *snapshot) notice() markup {
 	case s.err != nil && reachable < s.need():
 		return notice("danger", fmt.Sprintf("%d of %s reachable; quorum is %d. Locks are unavailable.", reachable, count(len(s.nodes), "node"), s.need()),
 			join(s.outOfService(), s.lastKnown(),
-				fill(`<p>No lock can be acquired or extended. A holder loses its lock at its deadline, and its program is notified%. %</p>`, s.lastDeadline(), s.comeback())))
+				fill(`<p>No lock can be acquired or extended until % answer: <b>redlatch doctor</b> says why they do not.</p>`+
+					`<p>A holder loses its lock at its deadline, and its program is notified%. %</p>`, count(s.need(), "node"), s.lastDeadline(), s.comeback())))
 	case s.err != nil:
 		return notice("danger", errorText(s.err), join(s.outOfService(), s.lastKnown()))
 	case n < s.need():
 		return notice("danger", fmt.Sprintf("%d of %s in service; quorum is %d. Locks are unavailable.", n, count(len(s.nodes), "node"), s.need()),
-			join(s.outOfService(), "<p>No lock can be acquired. Holders keep theirs as long as a majority of nodes extends it; a quarantined node extends what it still has.</p>"))
+			join(s.outOfService(), s.advice(), "<p>Holders keep their locks as long as a majority of nodes extends them; a quarantined node extends what it still has.</p>"))
 	case n < len(s.nodes):
 		more := "no further failure"
 		if left := n - s.need(); left > 0 {
 			more = count(left, "further failure")
 		}
-		return notice("warning", fmt.Sprintf("%d of %s in service. Locks work; %s tolerated.", n, count(len(s.nodes), "node"), more), s.outOfService())
+		return notice("warning", fmt.Sprintf("%d of %s in service. Locks work; %s tolerated.", n, count(len(s.nodes), "node"), more), join(s.outOfService(), s.advice()))
 	}
 	return ""
 }
@@ -53,10 +55,26 @@ func notice(class, headline string, more markup) markup {
 	return fill(`<div class="notice %"><strong>%</strong>%</div>`, class, headline, more)
 }
 
-// outOfService lists the nodes that are not in service, and since when. Once it
-// says what brings those back that are not marked.
+// advice says when nodes are back in service, and which command helps.
+func (s *snapshot) advice() markup {
+	is := func(h health) bool {
+		return slices.ContainsFunc(s.nodes, func(n nodeHealth) bool { return n.health == h })
+	}
+	out := serving(s.nodes) < s.need()
+	switch {
+	case is(unmarked):
+		return fill(`<p>The next attempt to lock, or <b>redlatch init</b>, starts a wait of %%.</p>`,
+			spell(s.pulse.Quarantine.Round(time.Second)), when(out, "; nobody gets a lock before its end"))
+	case is(quarantined) && !out:
+		return `<p>It grants no lock before then, so restart no other node: <b>redlatch doctor --ready -w 2m</b> waits for it.</p>`
+	}
+	return join("<p>", when(out, fill("Nobody gets a lock until % are in service: ", count(s.need(), "node"))),
+		either(is(quarantined), "<b>redlatch doctor --ready -w 2m</b> waits for it.</p>", "<b>redlatch doctor</b> says why, and what to do.</p>"))
+}
+
+// outOfService lists the nodes that are not in service, and since when.
 func (s *snapshot) outOfService() markup {
-	var m, next markup
+	var m markup
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		if n.health == inService {
@@ -67,13 +85,11 @@ func (s *snapshot) outOfService() markup {
 		case noAnswer:
 			is, more = "unreachable", ""
 		case quarantined:
-			is, more = "quarantined", fill(", until % (%): it grants no lock before", clock(n.until), n.why)
-		case unmarked:
-			next = fill(`<p>The next lock, or <b>redlatch init</b>, starts a wait of %.</p>`, spell(s.pulse.Quarantine.Round(time.Second)))
+			is, more = "quarantined", fill(", until % (%)", clock(n.until), n.why)
 		}
-		m = join(m, fill("<li><b>%</b> % since %%</li>", address(n.name), is, clock(n.since), more))
+		m = join(m, fill("<li><b>%</b> % since %%</li>", address(n.short), is, clock(n.since), more))
 	}
-	return join(when(m != "", fill("<ul>%</ul>", m)), next)
+	return when(m != "", fill("<ul>%</ul>", m))
 }
 
 // lastKnown says what a page without a quorum shows.

@@ -127,7 +127,7 @@ func badge(state string) markup {
 }
 
 func (e *event) render() markup {
-	about := join(when(e.lock != "", join(lockLink(e.lock), " ")), when(e.node != "", join(address(e.node), " ")),
+	about := join(when(e.lock != "", join(lockLink(e.lock), " ")), when(e.node != "", join(address(e.node), ": ")),
 		address(e.text), when(e.who != "", join(" ", shown(e.who))))
 	return fill(`<li id="%" class="%">% <span>%</span></li>`, e.id, string(e.kind), clock(e.at), about)
 }

@@ -95,7 +95,7 @@ func announcement(s *snapshot, v view, since int) string {
 		}
 		switch {
 		case e.node != "":
-			said = append(said, visibleText(e.node)+" "+visibleText(e.text))
+			said = append(said, visibleText(e.node)+": "+visibleText(e.text))
 		case e.lock != "" && e.lock == v.lock:
 			said = append(said, visibleText(e.text)+" "+visibleText(e.who))
 		}

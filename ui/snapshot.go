@@ -25,6 +25,7 @@ type snapshot struct {
 	pulse *admin.Pulse
 	err   error   // too few nodes answered: the locks are those of asOf
 	lates []event // recent events, the last first
+	trend []moment
 
 	// For the history: the tokens of the last breaks, by the names of the locks,
 	// and a closer look at those that are gone.

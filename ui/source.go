@@ -25,7 +25,6 @@ type source struct {
 	flight  chan struct{} // closed when the survey in flight is over; nil if there is none
 	viewers map[*viewer]bool
 	polling bool
-	recent  recent
 
 	history history // only the survey in flight uses it
 }
@@ -169,8 +168,7 @@ func (s *source) survey(done chan struct{}) {
 	if s.ctx.Err() != nil {
 		return // it was cut short
 	}
-	s.recent.add(pulse)
-	snap.nodes = healths(pulse, &s.recent, snap.at)
+	snap.nodes = healths(pulse, snap.at)
 	for _, n := range found.Failed {
 		snap.failed(n.Node, n.Err)
 	}
@@ -182,7 +180,7 @@ func (s *source) survey(done chan struct{}) {
 		snap.asOf, snap.locks = s.last.asOf, s.last.locks
 	}
 	s.history.note(snap, s.pause(s.last))
-	snap.lates = s.history.events
+	snap.lates, snap.trend = s.history.events, s.history.trend
 	s.last = snap
 }
 

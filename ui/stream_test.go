@@ -75,7 +75,7 @@ func TestALockIsFollowed(t *testing.T) {
 	w.release(lease)
 	f.shows("holders", "Not held.")
 	f.shows("lately", "acquired by", "released by")
-	if !strings.Contains(f.said, "acquired by") || !strings.Contains(f.said, "2 does not answer") {
+	if !strings.Contains(f.said, "acquired by") || !strings.Contains(f.said, "2: no answer") {
 		t.Errorf("said was %q", f.said)
 	}
 }

@@ -10,22 +10,13 @@ import (
 
 func TestWhatCannotBeSeenIsShownByItsCode(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                         "",
-		"deploy/frontend":          "deploy/frontend",
-		"<b>&\"'":                  "<b>&\"'",
-		"a\u202eb":                 "a⟨U+202E⟩b",
-		"a\u200b\u2060\ufeffb":     "a⟨U+200B⟩⟨U+2060⟩⟨U+FEFF⟩b",
-		"\u2066x\u2069":            "⟨U+2066⟩x⟨U+2069⟩",
-		"a\u00a0b\u2028":           "a⟨U+00A0⟩b⟨U+2028⟩",
-		"soft\u00adhyphen":         "soft⟨U+00AD⟩hyphen",
-		"a\tb\nc\x1b[31m\x00":      "a⟨U+0009⟩b⟨U+000A⟩c⟨U+001B⟩[31m⟨U+0000⟩",
-		"bad \xff utf-8 \xe2\x80":  "bad ⟨FF⟩ utf-8 ⟨E2⟩⟨80⟩",
-		"\ufffd":                   "\ufffd",
-		"filler\u3164\u115f\u2800": "filler⟨U+3164⟩⟨U+115F⟩⟨U+2800⟩",
-		"tag\U000e0041":            "tag⟨U+E0041⟩",
-		"private\ue000":            "private⟨U+E000⟩",
-		"e\u0301 é ü 漢字 עברית عربى": "e\u0301 é ü 漢字 עברית عربى",
-		"heart\ufe0f":                     "heart⟨U+FE0F⟩",
+		"": "", "deploy/frontend": "deploy/frontend", "<b>&\"'": "<b>&\"'", "a\u202eb": "a⟨U+202E⟩b", "a\u200b\u2060\ufeffb": "a⟨U+200B⟩⟨U+2060⟩⟨U+FEFF⟩b",
+		"\u2066x\u2069": "⟨U+2066⟩x⟨U+2069⟩", "a\u00a0b\u2028": "a⟨U+00A0⟩b⟨U+2028⟩",
+		"soft\u00adhyphen": "soft⟨U+00AD⟩hyphen", "heart\ufe0f": "heart⟨U+FE0F⟩",
+		"a\tb\nc\x1b[31m\x00":     "a⟨U+0009⟩b⟨U+000A⟩c⟨U+001B⟩[31m⟨U+0000⟩",
+		"bad \xff utf-8 \xe2\x80": "bad ⟨FF⟩ utf-8 ⟨E2⟩⟨80⟩",
+		"\ufffd":                  "\ufffd", "filler\u3164\u115f\u2800": "filler⟨U+3164⟩⟨U+115F⟩⟨U+2800⟩", "tag\U000e0041": "tag⟨U+E0041⟩", "private\ue000": "private⟨U+E000⟩",
+		"e\u0301 é ü 漢字 עברית عربى":       "e\u0301 é ü 漢字 עברית عربى",
 		"z" + strings.Repeat("\u0300", 6): "z" + strings.Repeat("\u0300", 4) + "⟨U+0300⟩⟨U+0300⟩",
 	} {
 		if got := visibleText(text); got != want {

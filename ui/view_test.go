@@ -49,14 +49,9 @@ func TestPicksAndSorts(t *testing.T) {
 		matches, page, shown int
 		first                string
 	}{
-		{view{page: 1}, 205, 1, 100, "job/000"},
-		{view{page: 3}, 205, 3, 5, "job/200"},
-		{view{page: 9}, 205, 3, 5, "job/200"},
-		{view{page: 1, q: "JOB/17"}, 10, 1, 10, "job/170"},
-		{view{page: 1, q: "host/204"}, 1, 1, 1, "job/204"},
-		{view{page: 4, q: "nothing"}, 0, 1, 0, ""},
-		{view{page: 1, sort: byWaiting}, 205, 1, 100, "job/006"},
-		{view{page: 1, sort: byAge}, 205, 1, 100, "job/204"},
+		{view{page: 1}, 205, 1, 100, "job/000"}, {view{page: 3}, 205, 3, 5, "job/200"}, {view{page: 9}, 205, 3, 5, "job/200"},
+		{view{page: 1, q: "JOB/17"}, 10, 1, 10, "job/170"}, {view{page: 1, q: "host/204"}, 1, 1, 1, "job/204"}, {view{page: 4, q: "nothing"}, 0, 1, 0, ""},
+		{view{page: 1, sort: byWaiting}, 205, 1, 100, "job/006"}, {view{page: 1, sort: byAge}, 205, 1, 100, "job/204"},
 	} {
 		p := s.pick(c.v)
 		first := ""
@@ -99,20 +94,24 @@ func TestHealths(t *testing.T) {
 		{Node: "alone", State: admin.NodeState{Trusted: true, Marked: marked}},
 		{Node: "mute", State: admin.NodeState{Err: fmt.Errorf("slow")}},
 	}}
-	r := &recent{}
-	r.add(p)
-	got := healths(p, r, at)
+	got := healths(p, at)
 	for i, want := range []health{inService, noAnswer, quarantined, unmarked, refused, refused, underserved, noAnswer} {
 		if got[i].health != want {
 			t.Errorf("%s is %s (%s), want %s", got[i].name, got[i].health, got[i].why, want)
 		}
 	}
-	if got[1].why != "no route" || got[2].until.Sub(at) != 20*time.Second || got[0].median != time.Millisecond || serving(got) != 1 {
+	if got[1].why != "no route" || got[2].until.Sub(at) != 20*time.Second || serving(got) != 1 {
 		t.Errorf("they are %+v, and %d are in service", got, serving(got))
 	}
-	s := &snapshot{nodes: []nodeHealth{got[3], got[1], got[3]}, pulse: p}
-	if list := s.outOfService(); strings.Count(string(list), "</ul><p>The next lock, or <b>redlatch init</b>, starts a wait of 32 s.") != 1 {
-		t.Errorf("of two that are not marked it says %s", list)
+	fine, away, sits, fresh := got[0], got[1], got[2], got[3]
+	for want, nodes := range map[string][]nodeHealth{ // three are needed
+		"starts a wait of 32 s; nobody gets a lock before its end.": {fresh, away, fresh}, "starts a wait of 32 s.": {fine, fine, fine, fresh},
+		"until 3 nodes are in service: <b>redlatch doctor --ready": {fine, sits, sits}, "until 3 nodes are in service: <b>redlatch doctor<": {fine, fine, away},
+		"It grants no lock before then": {fine, fine, fine, sits}, "<p><b>redlatch doctor</b> says why": {fine, fine, fine, away},
+	} {
+		if says := (&snapshot{nodes: nodes, pulse: p}).advice(); strings.Count(string(says), want) != 1 {
+			t.Errorf("want %q, got %s", want, says)
+		}
 	}
 	if a, b, c := got[0].clockAlarm, got[2].clockAlarm, got[3].clockAlarm; a != node.Fine || b != node.Warning || c != node.Danger {
 		t.Errorf("the clocks are %v, %v, %v", a, b, c)
@@ -120,6 +119,24 @@ func TestHealths(t *testing.T) {
 	for d, want := range map[time.Duration]string{0: "0.0 ms", 20 * time.Microsecond: "0.0 ms", 2 * time.Second: "+2000 ms", -1500 * time.Microsecond: "−1.5 ms"} {
 		if got := offset(d); got != want {
 			t.Errorf("%v ahead is %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestNodesHaveShortNames(t *testing.T) {
+	for _, want := range [][2]string{ // the names, and what is left of them
+		{"redis://a:1 redis://b:1 redis://c:2", "a b c"}, {"redis://a:1 redis://a:2", ":1 :2"}, {"redis://a:1 redis://a:2 redis://b:1", "a:1 a:2 b:1"},
+		{"redis://a:1 postgres://a:1", "redis://a:1 postgres://a:1"}, {"memory:1 redis://b:1", "memory:1 redis://b:1"}, {"redis://[::1]:1", "[::1]"},
+	} {
+		var nodes []nodeHealth
+		for name := range strings.FieldsSeq(want[0]) {
+			nodes = append(nodes, nodeHealth{name: name})
+		}
+		shorten(nodes)
+		for i, short := range strings.Fields(want[1]) {
+			if nodes[i].short != short {
+				t.Errorf("of %s, %s is %s", want[0], short, nodes[i].short)
+			}
 		}
 	}
 }

@@ -133,5 +133,5 @@ func (s *showcase) play(t *testing.T, seen func(what string)) {
 	s.actors[3].mu.Lock()
 	s.actors[3].until = time.Now().Add(90 * time.Second)
 	s.actors[3].mu.Unlock()
-	seen("is quarantined")
+	seen("quarantined for")
 }
