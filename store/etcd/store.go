@@ -46,68 +46,6 @@ type store struct {
 
 func (s *store) String() string { return s.name }
 
-// connect returns the client. The first call has it made: with a password, that asks
-// the cluster, and does not end with the context.
-func (s *store) connect(ctx context.Context) (*clientv3.Client, error) {
-	s.mu.Lock()
-	client, closed, dialled := s.client, s.closed, s.dialled
-	if client == nil && !closed && dialled == nil {
-		dialled = make(chan struct{})
-		s.dialled = dialled
-		go s.dial(dialled)
-	}
-	s.mu.Unlock()
-	switch {
-	case closed:
-		return nil, errClosed
-	case client != nil:
-		return client, nil
-	}
-	select {
-	case <-ctx.Done():
-		return nil, s.lines.why(time.Time{}, ctx.Err())
-	case <-dialled:
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client == nil {
-		return nil, fmt.Errorf("%w (%w)", s.failed, node.ErrUnsent)
-	}
-	return s.client, nil
-}
-
-// dial makes the client. If that fails, the next call tries again.
-func (s *store) dial(dialled chan struct{}) {
-	client, err := clientv3.New(*s.config)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer close(dialled)
-	if s.dialled = nil; err == nil && s.closed {
-		client.Close()
-		err = errClosed
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.lines.why(time.Time{}, err)
-	}
-	if s.failed = explain(err); err == nil {
-		s.client = client
-	}
-}
-
-// Close closes the client, if it is the node's own.
-func (s *store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	closed := s.closed
-	if s.closed = true; closed || s.client == nil || s.config == nil {
-		return nil
-	}
-	if err := s.client.Close(); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
-}
-
 func (s *store) key(kind, name string) string {
 	if name == casnode.MarkerName {
 		return s.prefix + kind
@@ -130,25 +68,6 @@ func encode(name string) string { return base64.RawURLEncoding.EncodeToString([]
 func decode(text string) (string, error) {
 	name, err := base64.RawURLEncoding.DecodeString(text)
 	return string(name), err
-}
-
-// txn executes a transaction.
-func (s *store) txn(ctx context.Context, compare []clientv3.Cmp, ops ...clientv3.Op) (*clientv3.TxnResponse, error) {
-	return s.either(ctx, compare, ops, nil)
-}
-
-// either executes a transaction that does something else if a comparison fails.
-func (s *store) either(ctx context.Context, compare []clientv3.Cmp, ops, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
-	client, err := s.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	r, err := client.Txn(ctx).If(compare...).Then(ops...).Else(otherwise...).Commit()
-	if err != nil && ctx.Err() != nil {
-		err = s.lines.why(began, err)
-	}
-	return r, explain(err)
 }
 
 // found returns what the i-th operation, a Get, has found.

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -109,4 +110,41 @@ func (r *request) join(earlier *request) {
 func (r *request) unknownScript(err error) bool {
 	server, ok := err.(resp.ServerError)
 	return ok && r.command == nil && !r.source && redis.NewServerError(string(server)).Code == "NOSCRIPT"
+}
+
+// queue is requests in order.
+type queue struct {
+	requests []request
+	head     int
+}
+
+// mostSpare is for how many requests an empty queue keeps its memory.
+const mostSpare = 1024
+
+func (q *queue) len() int          { return len(q.requests) - q.head }
+func (q *queue) at(i int) *request { return &q.requests[q.head+i] }
+func (q *queue) all() []request    { return q.requests[q.head:] }
+func (q *queue) push(r request)    { q.requests = append(q.requests, r) }
+func (q *queue) pop() (r request) {
+	r, q.requests[q.head] = q.requests[q.head], request{}
+	q.head++
+	if q.head == len(q.requests) {
+		if q.requests, q.head = q.requests[:0], 0; cap(q.requests) > mostSpare {
+			q.requests = nil
+		}
+	} else if q.head >= 64 && 2*q.head >= len(q.requests) {
+		n := copy(q.requests, q.requests[q.head:])
+		clear(q.requests[n:])
+		q.requests, q.head = q.requests[:n], 0
+	}
+	return r
+}
+
+// drop removes those of the last n requests that were given up, and returns the
+// others.
+func (q *queue) drop(n int) []request {
+	first := len(q.requests) - n
+	kept := slices.DeleteFunc(q.requests[first:], func(r request) bool { return r.givenUp })
+	q.requests = q.requests[:first+len(kept)]
+	return kept
 }
