@@ -16,14 +16,13 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // setHeaders sets what every answer has, errors too.
 func setHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", "Sec-Fetch-Site, Sec-Fetch-Mode, Sec-Fetch-Dest, Origin")
+	for name, value := range map[string]string{
+		"Content-Security-Policy": policy, "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		"Cache-Control": "no-store", "Vary": "Sec-Fetch-Site, Sec-Fetch-Mode, Sec-Fetch-Dest, Origin",
+	} {
+		h.Set(name, value)
+	}
 }
 
 // admit reports whether a request may be answered; if not, it refuses it.

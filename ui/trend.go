@@ -28,14 +28,11 @@ func (h *history) measure(s *snapshot, found []event) {
 	if s.err != nil {
 		now.waiting = -1
 	}
+	kinds := map[kind]int{}
 	for _, e := range found {
-		switch e.kind {
-		case kindHeld:
-			now.acquired++
-		case kindExpired, kindBroken, kindForgot:
-			now.lost++
-		}
+		kinds[e.kind]++
 	}
+	now.acquired, now.lost = kinds[kindHeld], kinds[kindExpired]+kinds[kindBroken]+kinds[kindForgot]
 	old := func(m moment) bool { return m.step > now.step || m.step <= now.step-trendSteps }
 	all := slices.DeleteFunc(slices.Clone(h.trend), old) // snapshots have the former one
 	if n := len(all); n > 0 {

@@ -220,11 +220,9 @@ func firstLine(path string) (string, error) {
 // withPassword puts a password into an address of a server that has none.
 func withPassword(address, password string) string {
 	scheme, user, hosts, rest := nodeaddress.Cut(address)
-	switch {
-	case password == "" || !strings.Contains(address, "://") || kindOf(address) == "sqlite":
+	// A password with a slash in it is left to the parser, which rejects it.
+	if password == "" || !strings.Contains(address, "://") || kindOf(address) == "sqlite" || user == "" && strings.Contains(rest, "@") {
 		return address
-	case user == "" && strings.Contains(rest, "@"):
-		return address // a password with a slash in it: the parser rejects it
 	}
 	user = strings.TrimSuffix(user, "@")
 	if kind := kindOf(address); strings.Contains(user, ":") || user == "" && (kind == "etcd" || kind == "zookeeper") {

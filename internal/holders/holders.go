@@ -35,7 +35,7 @@ type holder = struct {
 
 // Of returns the holders that nodes name in their answers to one request. The one that
 // most nodes name comes first.
-func Of[H ~holder](results ...node.Result) []H {
+func Of[H ~holder](results ...node.Result) (all []H) {
 	type key struct{ kind, value string }
 	byKey := map[key]int{}
 	var holders []holder
@@ -64,9 +64,8 @@ func Of[H ~holder](results ...node.Result) []H {
 		holders = append(holders, h)
 	}
 	slices.SortStableFunc(holders, func(a, b holder) int { return b.Nodes - a.Nodes })
-	all := make([]H, len(holders))
-	for i, h := range holders {
-		all[i] = H(h)
+	for _, h := range holders {
+		all = append(all, H(h))
 	}
 	return all
 }

@@ -31,7 +31,7 @@ func TestLightAndDarkCanBeRead(t *testing.T) {
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
 		})
 		for _, path := range []string{"/", "/lock?name=deploy%2Ffrontend"} {
-			do(t, ctx, chromedp.EmulateViewport(1280, 640), chromedp.Navigate(url+path))
+			do(t, ctx, chromedp.EmulateViewport(1280, 800), chromedp.Navigate(url+path))
 			until(t, ctx, "live", isLive)
 			if path == "/" {
 				picture(t, ctx, "ui-"+scheme+".png")
