@@ -101,7 +101,7 @@ func appendBatch(b []byte, requests []request, source bool) []byte {
 	return b
 }
 
-// divide passes on the reply to n requests that were sent as one. The mutex is held,
+// divide delivers the reply to n requests that were sent as one. The mutex is held,
 // and is unlocked.
 func (c *conn) divide(n int, reply resp.Reply, err error) {
 	requests := c.batches.taken[:0]
@@ -144,7 +144,7 @@ func (c *conn) resend(requests []request, unknown bool) (overtaken []request) {
 	return overtaken
 }
 
-// pass passes on one of n replies.
+// pass delivers one of n replies.
 func (c *conn) pass(r *request, n, i int, reply resp.Reply) {
 	if len(reply.Items) != n {
 		r.failed(fmt.Errorf("redlatch: unexpected reply %.60q to %d requests", reply.String(), n))

@@ -17,7 +17,7 @@ import (
 )
 
 // conn is one connection. A goroutine of its own, or a caller that is alone, reads
-// the replies and passes them on, so nothing that it calls may block.
+// the replies and delivers them, so nothing that it calls may block.
 type conn struct {
 	driver *driver
 	gone   atomic.Bool   // it is broken
@@ -199,7 +199,7 @@ func (c *conn) run() {
 	}
 }
 
-// arrived passes on a reply or a message. It returns false if the connection is
+// arrived delivers a reply or a message. It returns false if the connection is
 // broken.
 func (c *conn) arrived(reply resp.Reply, err error) bool {
 	c.mu.Lock()

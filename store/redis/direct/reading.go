@@ -157,7 +157,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return socket.Read(b)
 }
 
-// receive reads one reply, and passes it on. It returns false if the connection is
+// receive reads one reply, and delivers it. It returns false if the connection is
 // broken.
 func (c *conn) receive() bool {
 	reply, err := c.input.Read()

@@ -124,7 +124,7 @@ func (all subscriptions) without(s *subscription) subscriptions {
 	return slices.DeleteFunc(slices.Clone(all), func(x *subscription) bool { return x == s })
 }
 
-// message passes on a message.
+// message delivers a message.
 func (all subscriptions) message(m resp.Reply) {
 	if len(m.Items) != 3 || m.Items[0].Text != "message" {
 		return
