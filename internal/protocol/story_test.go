@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -192,14 +193,10 @@ func TestStoryOfANodeThatIsCutOff(t *testing.T) {
 func (s *stage) golden(t *testing.T, file string) {
 	t.Helper()
 	if os.Getenv("REDLATCH_GOLDEN") != "" {
-		if err := os.WriteFile(file, []byte(s.written.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(file, []byte(s.written.String()), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if got := s.written.String(); got != string(want) {
 		t.Errorf("the story is another one (REDLATCH_GOLDEN=1 writes it):\n%s\nwant\n%s", got, want)
 	}

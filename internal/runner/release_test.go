@@ -121,6 +121,35 @@ func TestReleaseDoesNotOvertakeARequestThatIsBeingSent(t *testing.T) {
 	})
 }
 
+// TestNextCallerAsksOnceTheReleaseIsSent has a lease with a handle be released, which is
+// held up where it is sent.
+func TestNextCallerAsksOnceTheReleaseIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewOrdered(t, 1)
+		c, leases, asked := locktest.NewClient(t, nodes, redlatch.Options{}), make(chan *redlatch.Lease), make(chan node.Op, 10)
+		first := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+		for range 2 {
+			go func() { leases <- locktest.MustLock(t, c, "job", redlatch.LockOptions{}) }()
+			synctest.Wait()
+		}
+		must(t, first.Release(t.Context()))
+		second := <-leases
+		second.Handle()
+		synctest.Wait()
+		links[0].Set(func(l *locktest.Link) {
+			l.Hook = func(req node.Request) {
+				time.Sleep(map[node.Op]time.Duration{node.OpRelease: time.Millisecond}[req.Op])
+				asked <- req.Op
+			}
+		})
+		must(t, second.Release(t.Context()))
+		if op := <-asked; op != node.OpRelease {
+			t.Errorf("the first request is %v, want the release", op)
+		}
+		must(t, (<-leases).Release(t.Context()))
+	})
+}
+
 // lending is a node whose answers a caller reads. It notes what happens.
 type lending struct {
 	*locktest.Ordered

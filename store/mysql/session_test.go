@@ -252,9 +252,8 @@ func nothingIsLeft(t *testing.T, p product) {
 	for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpInspect, node.OpRelease} {
 		req := acquire("one")
 		req.Name, req.Op = "settings", op
-		if _, err := n.Do(ctx, req); err != nil {
-			t.Fatal(err)
-		}
+		_, err := n.Do(ctx, req)
+		must(t, err)
 	}
 	if after := settings(); !maps.Equal(before, after) {
 		for name, value := range after {

@@ -34,9 +34,8 @@ func TestLockIsNotGrantedInAnOpenTransaction(t *testing.T) {
 	req.Guard = nil
 	inspect := req
 	inspect.Op = node.OpInspect
-	if _, err := own.Do(t.Context(), inspect); err != nil { // it creates the table
-		t.Fatal(err)
-	}
+	_, err := own.Do(t.Context(), inspect) // it creates the table
+	must(t, err)
 	begin := func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "BEGIN", pgx.QueryExecModeSimpleProtocol)
 		return err

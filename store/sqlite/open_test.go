@@ -95,7 +95,6 @@ func alter(t *testing.T, path, sql string) {
 
 func pragma(t *testing.T, n *Node, sql string) {
 	t.Helper()
-	if _, err := n.store.db.ExecContext(context.Background(), sql); err != nil {
-		t.Fatal(err)
-	}
+	_, err := n.store.db.ExecContext(context.Background(), sql)
+	must(t, err)
 }

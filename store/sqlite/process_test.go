@@ -75,9 +75,8 @@ func start(t testing.TB, role, path, arg string) *process {
 	p.cmd.Env = append(os.Environ(),
 		"REDLATCH_TEST_ROLE="+role, "REDLATCH_TEST_FILE="+path, "REDLATCH_TEST_ARG="+arg)
 	p.cmd.Stderr = &p.stderr
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	p.stdin, err = p.cmd.StdinPipe()
+	must(t, err)
 	out, err := p.cmd.StdoutPipe()
 	must(t, err)
 	p.stdout = bufio.NewScanner(out)

@@ -125,9 +125,8 @@ func TestAddressesOfOtherKindsAreRefused(t *testing.T) {
 func TestRequestsThatMeetAreWrittenTogetherAndAnsweredInOrder(t *testing.T) {
 	s := newServer(t, func(command []string) string { return "+" + command[len(command)-1] + "\r\n" })
 	d := s.driver(t)
-	if _, err := d.Eval(within(t, long), script("")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.Eval(within(t, long), script(""))
+	must(t, err)
 	c := d.conn.Load()
 	c.mu.Lock()
 	writes := &countedWrites{ReadWriteCloser: c.socket}
@@ -226,9 +225,8 @@ func answerComesLate(t testing.TB, limit time.Duration) {
 		return "+" + command[len(command)-1] + "\r\n"
 	})
 	d := s.driver(t)
-	if _, err := d.Eval(within(t, long), script("first")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.Eval(within(t, long), script("first"))
+	must(t, err)
 	late, next := make(chan error, 2), make(chan []string, 1)
 	began := time.Now()
 	d.Start(script("late"), limit, func(_ []string, err error) { late <- err })
@@ -366,9 +364,8 @@ func TestUnsentRequestsStayBeforeLaterOnes(t *testing.T) {
 			return ":7\r\n"
 		})
 		d := s.driver(t)
-		if _, err := d.Eval(within(t, long), script("first")); err != nil {
-			t.Fatal(err)
-		}
+		_, err := d.Eval(within(t, long), script("first"))
+		must(t, err)
 		stuck := stick(d.conn.Load())
 		written := make(chan error, 1)
 		go d.Start(script("written"), long, func(_ []string, err error) { written <- err })
@@ -452,9 +449,8 @@ func TestSubscriptionsShareAConnection(t *testing.T) {
 	d := s.driver(t)
 	send := func(channel string) {
 		t.Helper()
-		if _, err := d.Eval(within(t, long), script(channel)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := d.Eval(within(t, long), script(channel))
+		must(t, err)
 	}
 	send("nobody")
 	var ends []func() error

@@ -15,6 +15,7 @@ import (
 	rueidisclient "github.com/redis/rueidis"
 
 	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
@@ -81,17 +82,12 @@ func inBatches(t *testing.T) (opener, func()) {
 		client, err := rueidisclient.NewClient(rueidisclient.ClientOption{
 			InitAddress: []string{server.Addr()}, DisableCache: true, DisableRetry: true, ForceSingleClient: true,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		d, err := rueidis.Driver(client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		b := &batching{Subscriber: d.(redis.Subscriber)}
-		if b.conn, err = resp.Dial("tcp", server.Addr()); err != nil {
-			t.Fatal(err)
-		}
+		b.conn, err = resp.Dial("tcp", server.Addr())
+		check.Must(t, err)
 		mu.Lock()
 		all = append(all, b)
 		mu.Unlock()

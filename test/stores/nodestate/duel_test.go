@@ -602,9 +602,7 @@ func (c challenge) essence(r answer) string {
 func (d *duel) sameListing() {
 	sent := time.Now()
 	real, err := d.real.Node.(node.Lister).Look(context.Background(), d.name)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	check.Must(d.t, err)
 	took := time.Since(sent)
 	if d.nearEdge(real.Reply.Now, took) {
 		return

@@ -31,9 +31,8 @@ func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
 		for i := range 250 {
 			name := fmt.Sprintf("{%d}job}%d", i%7, i)
 			want[name] = true
-			if _, err := c.TryLock(context.Background(), name, &redlatch.LockOptions{NoKeepAlive: true, TTL: 10 * time.Minute}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.TryLock(context.Background(), name, &redlatch.LockOptions{NoKeepAlive: true, TTL: 10 * time.Minute})
+			must(t, err)
 		}
 		s, err := admin.New(c).List(context.Background())
 		must(t, err)

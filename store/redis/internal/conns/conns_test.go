@@ -52,12 +52,10 @@ func dial(t *testing.T, g *conns.Group, address string) net.Conn {
 // ask has the server answer.
 func ask(t *testing.T, c net.Conn) {
 	t.Helper()
-	if _, err := c.Write([]byte{1}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.Write([]byte{1})
+	check.Must(t, err)
+	_, err = io.ReadFull(c, make([]byte, 1))
+	check.Must(t, err)
 }
 
 // unanswered reports a request that began at start, and has had no answer.
