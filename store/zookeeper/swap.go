@@ -68,15 +68,15 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 			look = false
 		}
 	}
-	if look {
-		go func() {
-			defer close(early)
-			if r, err := s.list(conn, row.Name); err == nil {
-				early <- r
-			}
-		}()
-	}
-	done, err := s.multi(ctx, conn, ops, drop)
+	done, err := s.multi(ctx, conn, ops, drop, func() {
+		if !look {
+			return
+		}
+		defer close(early)
+		if r, err := s.list(conn, row.Name); err == nil {
+			early <- r
+		}
+	})
 	if done && w.Drop != nil {
 		s.dropped(*w.Drop)
 	}
@@ -131,13 +131,16 @@ func unsent(err error) error {
 
 // multi executes operations, and removes a znode with them, if there is such a one. It
 // reports whether it did.
-func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, drop string) (bool, error) {
-	for {
+func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, drop string, beside func()) (bool, error) {
+	for ; ; beside = func() {} {
 		every := slices.Clone(ops)
 		if drop != "" {
 			every = append(every, &zk.DeleteRequest{Path: drop, Version: -1})
 		}
-		results, err := within(ctx, func() ([]zk.MultiResponse, error) { return conn.Multi(every...) })
+		results, err := within(ctx, func() ([]zk.MultiResponse, error) {
+			go beside() // which comes to the server after the multi, as it begins after it
+			return conn.Multi(every...)
+		})
 		if err == nil {
 			return true, nil
 		}
