@@ -195,17 +195,21 @@ func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 		req.Clock = token
 	}
 	reply, err := m.node.Do(ctx, req)
-	switch {
-	case err != nil:
-	case !reply.Clockless:
-		m.showed(sent, c.clock.Now(), reply.Now)
-	default:
-		m.clockless.Store(true)
-		if !req.Clock.Equal(clock) {
+	if err == nil {
+		if m.answered(sent, reply.Now, reply.Clockless); reply.Clockless && !req.Clock.Equal(clock) {
 			reply.Now = c.nodesClock()
 		}
 	}
 	return reply, err
+}
+
+// answered records the clock of a node that has answered, or that it has none.
+func (m *Member) answered(sent, now time.Time, clockless bool) {
+	if clockless {
+		m.clockless.Store(true)
+		return
+	}
+	m.showed(sent, m.cluster.clock.Now(), now)
 }
 
 // unknownClock is for a node without a clock while no other node has shown its own: every

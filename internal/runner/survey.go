@@ -74,12 +74,8 @@ func (m *Member) records(ctx context.Context, req node.RecordsRequest) (reply no
 	} else if err == nil {
 		reply, err = n.Records(ctx, req)
 	}
-	switch {
-	case err != nil:
-	case reply.Clockless:
-		m.clockless.Store(true)
-	default:
-		m.showed(asked, m.cluster.clock.Now(), reply.Now)
+	if err == nil {
+		m.answered(asked, reply.Now, reply.Clockless)
 	}
 	r = m.end(req.Op, req.Name, node.Reply{Status: reply.Status, Now: reply.Now}, err, ctx.Err() != nil)
 	m.observeEnd(req.Op, r, m.cluster.clock.Uptime()-sent)
