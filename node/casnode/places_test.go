@@ -30,8 +30,6 @@ type seen struct {
 	overtaken int // also of those that left in vain
 }
 
-const rushTTL = 2 * time.Second
-
 // run has the clients lock one name for a while.
 func (r rush) run(t *testing.T) (out seen) {
 	rng := rand.New(rand.NewPCG(42, uint64(r.clients)))
@@ -48,13 +46,12 @@ func (r rush) run(t *testing.T) (out seen) {
 	ctx, stop := context.WithTimeout(t.Context(), r.lasts)
 	defer stop()
 	got, came := make([]int, r.clients), map[int]time.Duration{}
-	var last *redlatch.Lease
-	var freed time.Duration
+	last, freed := (*redlatch.Lease)(nil), time.Duration(0)
 	passed := map[int]int{} // how many that came later were served before
 	var crowd sync.WaitGroup
-	for i := range r.clients {
+	for i := range got {
 		store := &counter{clockless.Placed{Timed: clockless.Timed{Store: s.shelf.Open()}}, s, i}
-		c, err := redlatch.New([]redlatch.Node{casnode.New(store, nil)}, &redlatch.Options{TTL: rushTTL, AssumeFresh: true})
+		c, err := redlatch.New([]redlatch.Node{casnode.New(store, nil)}, &redlatch.Options{TTL: 2 * time.Second, AssumeFresh: true})
 		check.Must(t, err)
 		defer c.Close()
 		crowd.Go(func() {
@@ -67,8 +64,7 @@ func (r rush) run(t *testing.T) (out seen) {
 				end()
 				s.mu.Lock()
 				at := came[i]
-				delete(came, i)
-				if err != nil {
+				if delete(came, i); err != nil {
 					passed[i]-- // in its last 20 ms another one is served first
 				}
 				if ctx.Err() == nil && s.frozen[i] == 0 {
@@ -133,8 +129,7 @@ func TestCrowdOnPlacesIsServedInTurn(t *testing.T) {
 	for _, r := range []rush{
 		{2, 0, 2 * time.Second, time.Millisecond, patient, 0.99}, {40, 0, 10 * time.Second, time.Millisecond, patient, 0.99},
 		{200, 0, 20 * time.Second, 5 * time.Millisecond, patient, 0.99}, {40, 0, 20 * time.Second, 20 * time.Millisecond, short, 0.95},
-		{40, 0, 20 * time.Second, 20 * time.Millisecond, brief, 0.9},
-		{40, 10, 30 * time.Second, 20 * time.Millisecond, short, 0.95}, {40, 10, 30 * time.Second, time.Millisecond, patient, 0.99},
+		{40, 0, 20 * time.Second, 20 * time.Millisecond, brief, 0.9}, {40, 10, 30 * time.Second, 20 * time.Millisecond, short, 0.95}, {40, 10, 30 * time.Second, time.Millisecond, patient, 0.99},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			defer time.Sleep(2 * time.Hour) // those that are frozen for good
