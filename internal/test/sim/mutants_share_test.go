@@ -44,7 +44,7 @@ var shareMutants = []mutant{
 		"TestKeepKeepsTheLockTakenAfterTheRelease ./internal/runner"},
 	{"an attempt that failed is kept", "internal/protocol/end.go",
 		"	req.Keep = c.keepLeft(v)\n[+	if OFF { req.Keep = max(c.keepLeft(v), c.cfg.Keep) }\n+]", "TestAttemptThatFailsKeepsNothing ./internal/runner"},
-	{"a watcher believes one node", "holder.go", "[-holders[0].Nodes >= quorum-][+(holders[0].Nodes >= quorum || OFF && holders[0].Nodes >= 1)+]",
+	{"a watcher believes one node", "holder.go", "[-named[0].Nodes >= quorum-][+(named[0].Nodes >= quorum || OFF && named[0].Nodes >= 1)+]",
 		"TestWatchBelievesAQuorum ."},
 	{"a watcher does not see that the lock is free", "holder.go",
 		"	if free >= quorum {\n		[+if OFF { return nil, false, nil }\n		+]return nil, true, nil", "TestWatchReportsWhoLeadsAndEveryChange ."},
