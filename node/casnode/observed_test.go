@@ -331,7 +331,7 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 		{mutants.Edit{Name: "no timer is left for records", File: timers,
 			Old: "	recordsLeft = 64\n", New: "	recordsLeft = 1000000\n"}, "TestOccurrencesOfManyProcessesEndByTimers"},
 		{mutants.Edit{Name: "the end of a quarantine is not written", File: timers,
-			Old: "	case reply.Status == node.Granted && s.overdue:\n", New: "	case reply.Status == node.Granted && s.overdue && !OFF:\n"}, "TestQuarantineThatOneHasObservedIsOverForAll"},
+			Old: "	case status == node.Granted && s.overdue:\n", New: "	case status == node.Granted && s.overdue && !OFF:\n"}, "TestQuarantineThatOneHasObservedIsOverForAll"},
 		{mutants.Edit{Name: "no timer is left", File: timers,
 			Old: "	if d <= 0 {\n", New: "	if d <= 0 || OFF {\n"}, "TestCallersThatDoNotStayGetALockOfACrashedHolder"},
 		{mutants.Edit{Name: "a fence far ahead raises the floor", File: sweeps,
