@@ -12,9 +12,9 @@ exec python3 - "$@" <<'PY'
 import re, subprocess, sys
 
 BUDGETS = [  # what, at most
-    ("code", 60900),
-    ("tests", 47410),
-    ("internal/test", 15500),
+    ("code", 61250),
+    ("tests", 47600),
+    ("internal/test", 15560),
     ("beside Go", 4710),
     ("words of docs", 55200),
     ("settings", 24),
