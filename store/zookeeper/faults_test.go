@@ -317,6 +317,16 @@ func TestReadShowsWhatAnotherServerHasAcknowledged(t *testing.T) {
 				exclusion.Never(t, "after %q was written, a read %s showed %q", row.State, kind, got.Row.State)
 			}
 		}
+		row, seen := version("job", fmt.Sprint(i, " while we waited")), &call{row: "job", probe: true}
+		place := casnode.Place{Name: "job", Waiter: "1", Process: "1"}
+		_, err := b.Put(t.Context(), place, i > 0)
+		check.Must(t, err)
+		a.mustSwap(t, a.mustRead(t, "job"), row)
+		got, err := b.Put(seen.in(t.Context()), place, true)
+		check.Must(t, err)
+		if seen.queued && string(got.Row.State) != string(row.State) {
+			t.Errorf("after %q was written, a waiter was shown %q", row.State, got.Row.State)
+		}
 	}
 }
 

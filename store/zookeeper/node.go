@@ -158,8 +158,8 @@ type call struct {
 	// display says that the answer is only for display, and probe that it is not
 	// used if no Swap was done.
 	display, probe bool
-	// queued says that the caller has a place, which was looked for or put, and crowd that
-	// the row has places: they are read beside it.
+	// queued says that the caller's place was put, and what was read is from after that;
+	// crowd that the row has places: they are read beside it.
 	queued, crowd bool
 }
 

@@ -109,12 +109,12 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.S
 		if err := s.create(conn, p); err != nil {
 			return sight{}, err
 		}
+		c.queued = true // what this server shows now is from after the write
 		return s.readIn(conn, p.Name, c)
 	})
 	if err != nil {
 		return casnode.Snapshot{}, explain(err)
 	}
-	c.queued = true
 	return s.snapshot(p.Name, at, p.Waiter), nil
 }
 
