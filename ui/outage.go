@@ -40,7 +40,7 @@ func (s *snapshot) notice() markup {
 		return notice("danger", errorText(s.err), join(s.outOfService(), s.lastKnown()))
 	case n < s.need():
 		return notice("danger", fmt.Sprintf("%d of %s in service; quorum is %d. Locks are unavailable.", n, count(len(s.nodes), "node"), s.need()),
-			join(s.outOfService(), s.advice(), "<p>Holders keep their locks as long as a majority of nodes extends them; a quarantined node extends what it still has.</p>"))
+			join(s.outOfService(), s.advice(), "<p>A lock that a majority still has is extended. One that nodes have forgotten is not on this page: its holder may believe in it until the wait is over.</p>"))
 	case n < len(s.nodes):
 		more := "no further failure"
 		if left := n - s.need(); left > 0 {
