@@ -132,12 +132,27 @@ func (n *node) follow(old server) (_ server, promote func() error, err error) {
 			", MASTER_USER = 'root', "+from+", MASTER_CONNECT_RETRY = 1", "START SLAVE")
 	}
 	if err == nil {
-		var reached string
-		if reached, err = query(replica, "SELECT "+wait+"('"+position+"', 60)"); err == nil && reached != "0" {
-			err = errors.New("the replica does not follow its primary")
-		}
+		err = catchUp(replica, "SELECT "+wait+"('"+position+"', 10)", "SELECT @@GLOBAL."+strings.Replace(written, "binlog", "slave", 1))
 	}
 	return replica, func() error { return execute(replica, "STOP SLAVE", "RESET SLAVE ALL") }, err
+}
+
+// catchUp waits until a replica has reached a position, as long as it moves.
+func catchUp(replica *servertest.Database, wait, position string) error {
+	for before, still := "", 0; still < 6; still++ {
+		if reached, err := query(replica, wait); reached == "0" || err != nil {
+			return err
+		}
+		at, err := query(replica, position)
+		if err != nil {
+			return err
+		}
+		if at != before {
+			before, still = at, 0
+		}
+	}
+	state, err := query(replica, "SHOW SLAVE STATUS")
+	return errors.Join(fmt.Errorf("the replica does not follow its primary: %s", state), err)
 }
 
 // execute has a database execute statements, one after the other.
@@ -150,8 +165,8 @@ func execute(s *servertest.Database, statements ...string) error {
 	return nil
 }
 
-// query has a database execute a statement, and returns the value that it returns,
-// if any.
+// query has a database execute a statement, and returns the first row that it
+// returns, if any, with its values one after the other.
 func query(s *servertest.Database, text string) (value string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -165,8 +180,16 @@ func query(s *servertest.Database, text string) (value string, err error) {
 		return "", fmt.Errorf("%s: %w", text, err)
 	}
 	defer rows.Close()
-	if rows.Next() {
-		err = rows.Scan(&value)
+	columns, err := rows.Columns()
+	if err == nil && rows.Next() {
+		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		err = rows.Scan(into...)
+		for i, v := range values {
+			value += strings.Repeat(" ", min(i, 1)) + v.String
+		}
 	}
 	return value, errors.Join(err, rows.Err())
 }

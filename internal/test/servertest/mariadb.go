@@ -47,7 +47,7 @@ func (s *Database) runs(daemon, data string, flags []string) {
 			"--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, "--skip-name-resolve",
 			// It is removed at the end: no syncing, little memory. What is committed
 			// is in the system's cache, and outlives a killed server.
-			"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"}, flags...)
+			"--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"}, flags...)
 	}
 }
 
