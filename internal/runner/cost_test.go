@@ -40,7 +40,7 @@ func heap() uint64 {
 }
 
 func TestHeldLeaseCostsLittleAndNoGoroutine(t *testing.T) {
-	const leases, most = 10_000, 2048
+	const leases, most = 2_000, 2048
 	for _, n := range []int{1, 5} {
 		opts := locktest.Patient
 		opts.MaxTTL = time.Hour
