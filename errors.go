@@ -136,8 +136,8 @@ type QuorumError struct {
 	// to New.
 	Nodes []node.Result
 	// Quarantined is how many nodes are quarantined, and QuarantineLeft how long
-	// it takes until enough of them are not. It is 0 if something else prevents
-	// a quorum too, which does not end by itself.
+	// it takes until enough of them are not. QuarantineLeft is 0 if something
+	// else prevents a quorum too, which does not end by itself.
 	Quarantined    int
 	QuarantineLeft time.Duration
 

@@ -119,7 +119,8 @@ type Cluster struct {
 	// names of the nodes.
 	Membership string
 
-	// MaxTTL is the longest time to live that a lock may have. A third of it, from
+	// MaxTTL is the longest time to live that a lock may have. Set it in every client:
+	// after the loss of all data no marker tells it them. A third of it, from
 	// 1 s to 10 s, is the window: how far a token may differ from a node's clock.
 	// Defaults to 30 s.
 	MaxTTL time.Duration

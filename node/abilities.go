@@ -104,8 +104,8 @@ type Waker interface {
 	Node
 	// Listen calls f with every notification for the waiters that are queued
 	// through this node, until stop is called. f does not block. A node may
-	// open the connection for notifications when the first waiter comes. It
-	// then queues nobody until that connection is up.
+	// open the connection for notifications when the first waiter comes. Until
+	// that is up it queues nobody, or says so in Reply.Wakes.
 	Listen(f func(Wake)) (stop func())
 }
 

@@ -24,7 +24,7 @@ const (
 	// WakeTurn: the name is free, and kept for you for TurnLease.
 	WakeTurn WakeKind = iota + 1
 	// WakeNear: you are one of the first two in the queue. From now on your
-	// place lapses if it is not renewed.
+	// place may lapse if it is not renewed.
 	WakeNear
 	// WakeMissed: the connection for notifications is up, or up again, or
 	// cannot be opened. Earlier notifications may have been lost.

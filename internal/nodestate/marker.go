@@ -8,8 +8,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Marker is by what a server knows that it has forgotten nothing. The scripts
-// store/redis/lua/marker.lua, guard.lua and mark.lua do the same. The zero value is
+// Marker is by what a server knows that it has forgotten nothing. The script
+// store/redis/lua/mark.lua, with lib/marker.lua and lib/guard.lua, does the same. The zero value is
 // no marker.
 //
 //	             MarkWrite              TrustedFrom

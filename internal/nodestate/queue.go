@@ -8,7 +8,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Queue has the waiters for one name, ordered by ticket and then by value. Only
+// Queue has the waiters for one name, ordered by ticket and then by value: of nodes
+// whose entries have them. Elsewhere each waiter has a place (places.go), Waiters are
+// the first three, and Head is for whom a free name is kept. Only
 // the head can lapse, together with waiters behind it that were called and did
 // not ask. All others delay nobody.
 type Queue struct {

@@ -138,7 +138,8 @@ type View interface {
 	// all that the claim has sent before, except those that are answered with
 	// Again or with a fault.
 	InOrder() Set
-	// InQuarantine reports whether a node is known not to grant.
+	// InQuarantine reports whether a node is known to grant nothing before its
+	// quarantine ends. One that has to be marked first is not in it.
 	InQuarantine(i int) bool
 	// Epoch is the highest epoch that is known of a node's marker, from its own
 	// answers and from what other nodes have noted.

@@ -206,7 +206,8 @@ func (c *Claim) repairSoon(v View, rival bool) {
 
 // repair gives the lock to a node that lacks it, in a round in which a quorum
 // extended it. It never counts towards that round. A node in quarantine is
-// repaired later.
+// repaired later. One that lost its marker is sent the repair: its refusal is how
+// a holder without rivals learns that the node has to be marked.
 func (c *Claim) repair(v View, i int, out *Ready) {
 	if m := &c.nodes[i]; m.said(node.Absent) && !v.InQuarantine(i) {
 		c.sendRepair(v, i, m.now, out)

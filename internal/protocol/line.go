@@ -37,7 +37,7 @@ type Line struct {
 type lineState uint8
 
 const (
-	lineEmpty lineState = iota // nobody
+	lineEmpty lineState = iota // nobody asks or waits; a caller may have a lock that nobody waited for
 	lineAsks                   // one asks
 	lineHeld                   // one has the lock
 	lineBoth                   // one has the lock, and another asks beside it

@@ -127,8 +127,8 @@ func (c *Claim) noteWake(e *Event) {
 	}
 }
 
-// toFront records that the claim is one of the first two in a queue. From now
-// on it loses its place unless it renews it.
+// toFront records that the claim is one of the first two in a queue, or was called.
+// From now on it may lose its place unless it renews it.
 func (c *Claim) toFront(v View) {
 	if !c.wait.front {
 		c.wait.front = true

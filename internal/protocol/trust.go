@@ -162,8 +162,8 @@ func ReturnsFrom(mine, theirs *node.Guard) uint64 {
 // the membership and its parameters, or when every node has answered and none
 // contradicts. One witness is not enough: after a membership change during
 // which one node was away, that node would confirm the former membership. Nor are
-// all of them, if another membership was seen on one: they look like nodes of a
-// former membership that have lost their data. returns is the generation from which on
+// answers of all nodes enough, if another membership was seen on one: they look like
+// nodes of a former membership that have lost their data. returns is the generation from which on
 // this one is Returned; 0 if there was no other, or since then.
 func ToMark(nodes []Seen, returns uint64) (set Set) {
 	confirmed, answered := 0, 0

@@ -39,8 +39,8 @@ type Attempt struct {
 	first   protocol.EventKind // the event with which it begins
 	marked  atomic.Int64       // how many times a node had been marked when we asked
 
-	// turn is what it waits on in a local queue. queue is the one whose head it
-	// is, nil if it is in none; it is set before turn is signalled.
+	// turn is what it waits on in a local queue. queue is the one for which
+	// it asks, nil otherwise; it is set before turn is signalled.
 	turn   *parker
 	queue  *queue
 	waiter protocol.Waiter // it, as the line sees it

@@ -11,9 +11,9 @@ import (
 )
 
 // This file brings nodes back into service that have lost their marker, or
-// whose marker is from before a restart. The scripts that grant only report
-// this. A separate request, in the background, writes the marker, when any
-// request has noticed first that it is needed. The quarantine begins then.
+// whose marker is from before a restart. A node reports this to who
+// acquires or repairs there, and writes nothing. Then a separate request, in the
+// background, writes the marker. The quarantine begins with that write.
 
 // marking marks nodes for a client. One marking is in flight at a time.
 type marking struct {
@@ -91,7 +91,7 @@ func (c *Cluster) markAgain(name string) (marked int) {
 	cancel()
 	ctx, cancel = context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 	defer cancel()
-	after, sent, _ := c.markMissing(ctx, markTime*c.cfg.NodeTimeout, name, states)
+	after, sent, _ := c.markNeeded(ctx, markTime*c.cfg.NodeTimeout, name, states)
 	for i, s := range after {
 		if s.Err == nil && s.Left > 0 && sent.Has(i) {
 			marked++
@@ -119,12 +119,14 @@ type quarantine struct {
 	quarantineReason string
 }
 
-// ends reports whether a grant shows that the node is back in service.
+// ends reports whether a grant shows that the node is back in service: the quarantine
+// is over, or the node had still to be marked, and another client did that.
 func (q *quarantine) ends(now time.Duration) bool {
 	return !q.quarantineEnd.IsSet() || q.quarantineEnd.Reached(now)
 }
 
-// inQuarantine reports whether the node is known not to grant yet.
+// inQuarantine reports whether the node is known to grant nothing before its
+// quarantine ends. One that has to be marked first is not in it.
 func (m *Member) inQuarantine(now time.Duration) bool {
 	q := m.quarantined.Load()
 	return q != nil && !q.ends(now)

@@ -35,14 +35,14 @@ type NodeState struct {
 // Silent reports whether the node has not reported its marker.
 func (s NodeState) Silent() bool { return s.Err != nil && !errors.Is(s.Err, node.ErrConfig) }
 
-// MarkNodes marks the nodes: by MarkWrite those that protocol.ToMark names, by
-// MarkFresh all of them. A node that is already marked is not changed. The
+// MarkNodes marks the nodes: by MarkWrite those that protocol.ToMark and ToTake name,
+// by MarkFresh all of them. Another node is not changed. The
 // states say which nodes could not be marked, and why. The error is ErrNotFresh,
 // with the reason.
 func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, error) {
 	states := c.AdoptMarkers(ctx, "")
 	if mark != node.MarkFresh {
-		states, _, left := c.markMissing(ctx, max(c.cfg.NodeTimeout, markLimit), "", states)
+		states, _, left := c.markNeeded(ctx, max(c.cfg.NodeTimeout, markLimit), "", states)
 		for i := range states {
 			if left.Has(i) {
 				states[i].Err = c.unconfirmed(states[i].Node, states)
@@ -71,15 +71,15 @@ func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, e
 // MarkMissing marks the nodes that have to be marked and may be, and returns the
 // states of all.
 func (c *Cluster) MarkMissing(ctx context.Context, before []NodeState) []NodeState {
-	states, _, _ := c.markMissing(ctx, max(c.cfg.NodeTimeout, markLimit), "", before)
+	states, _, _ := c.markNeeded(ctx, max(c.cfg.NodeTimeout, markLimit), "", before)
 	return states
 }
 
-// markMissing marks the nodes that protocol.ToMark names. before is what their
+// markNeeded marks the nodes that protocol.ToMark and ToTake name. before is what their
 // markers say. It is the one rule by which nodes are marked: for init, for a
 // check of readiness, and in the background. It returns the states, the nodes that
 // it sent a marker, and those without one that it did not.
-func (c *Cluster) markMissing(ctx context.Context, limit time.Duration, name string, before []NodeState) (states []NodeState, mark, left protocol.Set) {
+func (c *Cluster) markNeeded(ctx context.Context, limit time.Duration, name string, before []NodeState) (states []NodeState, mark, left protocol.Set) {
 	seen := make([]protocol.Seen, len(before))
 	mine := c.guard.parameters()
 	for i, s := range before {
@@ -132,17 +132,20 @@ func (c *Cluster) note(ctx context.Context, limit time.Duration, name string, be
 
 // unconfirmed says why a node without a marker was not marked.
 func (c *Cluster) unconfirmed(name string, states []NodeState) error {
-	confirm, silent := 0, []string(nil)
+	confirm, silent, then := 0, []string(nil), "another membership was seen in service: see redlatch doctor"
 	for _, s := range states {
 		switch {
 		case s.Err == nil && s.Marked != nil:
 			confirm++
-		case s.Err != nil:
+		case s.Silent():
 			silent = append(silent, s.Node)
 		}
 	}
-	return fmt.Errorf("%w: %s was not marked: it has no marker, and %d of %d nodes confirm this membership, where %d are needed, or an answer from all of them; run redlatch init again when %s answers",
-		ErrUnconfirmed, name, confirm, len(states), protocol.Quorum(len(states)), strings.Join(silent, " "))
+	if silent != nil {
+		then = "or an answer from all of them; run redlatch init again when " + strings.Join(silent, " ") + " answers"
+	}
+	return fmt.Errorf("%w: %s was not marked: it has no marker, and %d of %d nodes confirm this membership, where %d are needed; %s",
+		ErrUnconfirmed, name, confirm, len(states), protocol.Quorum(len(states)), then)
 }
 
 // Declare declares the nodes new before the first lock, if the caller asked for

@@ -106,9 +106,9 @@ func (qs *queues) do(c *Cluster, q *queue, out []protocol.LineEffect) (tell int)
 	for i := range out {
 		switch e := &out[i]; e.Kind {
 		case protocol.LetIn:
-			e.Waiter.Caller.(*Attempt).enters(q)
+			e.Waiter.Caller.(*Attempt).letGo(q)
 		case protocol.AskBeside:
-			e.Waiter.Caller.(*Attempt).enters(nil)
+			e.Waiter.Caller.(*Attempt).letGo(nil)
 		case protocol.Tell:
 			tell = e.Waiters
 		case protocol.LookAt:
@@ -126,8 +126,9 @@ func (qs *queues) do(c *Cluster, q *queue, out []protocol.LineEffect) (tell int)
 	return tell
 }
 
-// enters wakes the caller, which returns from enter.
-func (a *Attempt) enters(q *queue) {
+// letGo wakes the caller, which returns from enter: it is to ask, for a queue, or got
+// the lease.
+func (a *Attempt) letGo(q *queue) {
 	a.queue = q
 	a.turn.signal <- struct{}{}
 }

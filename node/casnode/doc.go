@@ -3,7 +3,8 @@
 //
 // # How it works
 //
-// All that a node knows about a name is one row. A request is a read and a write:
+// All that a node knows about a name is one row, and in a Placer a row for each
+// waiter: see queue.go. A request is a read and a write:
 //
 //	seen := Read(name)             // row, marker, clock and identity of the server
 //	row  := the rules, on a copy   // a reply; the row if it changes; the wakes

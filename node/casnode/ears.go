@@ -130,7 +130,8 @@ func (n *Node) heard(text string) {
 	}
 }
 
-// woken does so with one that was read.
+// woken passes a wake on, with the row that came along. A turn for a waiter that has
+// left is passed on to the next one.
 func (n *Node) woken(w waiter, wake node.Wake, row Row) {
 	ok := true
 	switch {

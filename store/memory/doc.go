@@ -10,10 +10,10 @@
 //	a, err := redlatch.New([]redlatch.Node{node}, nil)
 //	b, err := redlatch.New([]redlatch.Node{node}, nil)
 //
-// A node in memory does all that other nodes do: expiry, fencing tokens, the
-// queue. It starts no goroutine and no timer, so it also works inside a bubble
-// of testing/synctest, where a lock of an hour expires at once. To test how a
-// program handles faults, SetDown makes the node fail, and Options.Clock gives
+// A node in memory does what other nodes do: expiry, fencing tokens, the queue. It
+// has no marker: a restart of the program ends its clients too. It starts no
+// goroutine and no timer, so it also works inside a bubble of testing/synctest,
+// where a lock of an hour expires at once. To test how a program handles faults, SetDown makes the node fail, and Options.Clock gives
 // it a wrong clock.
 //
 // # Caveats

@@ -157,7 +157,7 @@ func (n *Node) Identity(context.Context) (string, time.Time, error) {
 // Close does nothing, because other clients may still use the node.
 func (n *Node) Close() error { return nil }
 
-// check refuses a request that is not valid.
+// unsent says that a request was not executed.
 func unsent(err error) error {
 	return fmt.Errorf("redlatch: node in memory: %w (%w)", err, node.ErrUnsent)
 }

@@ -162,7 +162,7 @@ func (s *store) hear(ctx context.Context, process string, ready func(), heard fu
 }
 
 // probe checks that a connection which is silent still leads to the server. It
-// sends no notification: that would reach every process that waits.
+// sends no notification: that would wake every session that listens.
 func probe(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, echoLimit)
 	defer cancel()

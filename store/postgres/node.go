@@ -13,7 +13,8 @@
 // The node creates its table when it is first used, if its user may. Schema
 // returns the statements to create it by hand, with the rights that a
 // user of locks needs. All that is known about a name is one row, which is
-// replaced by compare-and-swap: see node/casnode. The table is logged, and
+// replaced by compare-and-swap, and a row in a second table for each waiter: see
+// node/casnode. The table is logged, and
 // each change waits until it is on disk, whatever the server's default for
 // synchronous_commit.
 //

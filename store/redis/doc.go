@@ -14,9 +14,9 @@
 // in the same cluster slot, with an expiry too. It is one number of 20 digits;
 // the holder's token follows if that is another one, and then the floor if readers
 // have raised the fence above it. While somebody waits for the lock there are
-// two more keys: the node queue, a sorted set, and the notification that its
-// head was sent. Each process that waits subscribes to one channel,
-// redlatch:1:inbox:ID. With the guard on each server also has a marker,
+// two more keys: the node queue, a sorted set, and the turn: who is its
+// head, until when, and what it was notified of. Each Node subscribes to one
+// channel, redlatch:1:inbox:ID, when somebody first waits through it. With the guard on each server also has a marker,
 // redlatch:1:marker, without expiry; in a cluster each slot has its own.
 //
 // # Rights
