@@ -309,6 +309,10 @@ func TestFormerMembershipDoesNotComeBack(t *testing.T) {
 				n.(*locktest.Guarded).Empty()
 				time.Sleep(20 * time.Millisecond)
 			}
+			if what == "all three, seen" {
+				_, err := admin.New(old).Init(t.Context(), nil)
+				wantText(t, err, "0 of 3 nodes confirm this membership, where 2 are needed; another membership was seen in service: see redlatch doctor")
+			}
 			w.keepsOut(holder, func() error {
 				if c.starts {
 					old.Close()
