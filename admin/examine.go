@@ -14,6 +14,7 @@ import (
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // ExamineOptions are the settings of Examine. The zero value works.
@@ -36,7 +37,7 @@ type ExamineOptions struct {
 type Checkup struct {
 	Nodes []NodeCheckup
 	// Findings has the worst first.
-	Findings []node.Finding
+	Findings []risk.Finding
 	// Answered is how many nodes answered. Need is the quorum.
 	Answered, Need int
 	// TTL and NodeTimeout are what is recommended for the measured times; 0 if
@@ -63,12 +64,12 @@ type NodeCheckup struct {
 	Err   error
 
 	identity string
-	findings []node.Finding
+	findings []risk.Finding
 }
 
 // Worst returns the highest severity that was found.
-func (c *Checkup) Worst() node.Severity {
-	worst := node.Fine
+func (c *Checkup) Worst() risk.Severity {
+	worst := risk.Fine
 	for _, f := range c.Findings {
 		worst = max(worst, f.Severity)
 	}
@@ -103,7 +104,7 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options,
 	if err != nil {
 		return nil, err
 	}
-	exam := node.Exam{Name: name, Guarded: a.c.Guarded(), Window: a.c.Parameters().Window}
+	exam := risk.Exam{Name: name, Guarded: a.c.Guarded(), Window: a.c.Parameters().Window}
 	if a.c.Guarded() {
 		a.c.AdoptMarkers(ctx, "")
 		exam.Replicas, exam.ReplicaLag = a.c.Parameters().Replicas, a.c.Parameters().ReplicaLag
@@ -126,7 +127,7 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options,
 }
 
 // examine runs all checks on one node.
-func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, exam node.Exam, how ExamineOptions) error {
+func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, exam risk.Exam, how ExamineOptions) error {
 	if named, ok := m.Node().(node.Identifier); ok {
 		id, _, err := named.Identity(ctx)
 		if err != nil {
@@ -144,7 +145,7 @@ func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, e
 		}
 		n.State = public(a.c.MarkAll(ctx, read, []*runner.Member{m}, nil))[0]
 	}
-	if examined, ok := m.Node().(node.Examiner); ok {
+	if examined, ok := m.Node().(risk.Examiner); ok {
 		var err error
 		if n.findings, err = examined.Examine(ctx, exam); err != nil {
 			return err
@@ -155,20 +156,20 @@ func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, e
 
 // conclude adds the findings that follow from all nodes' answers.
 func (a *Admin) conclude(up *Checkup) {
-	add := func(f node.Finding) { up.Findings = append(up.Findings, f) }
+	add := func(f risk.Finding) { up.Findings = append(up.Findings, f) }
 	a.judgeList(up, add)
 	a.judgeClocks(up, add)
 	if a.c.Guarded() {
 		judgeTrust(up, add)
 	}
 	if a.in.AnyMembership {
-		add(node.Finding{Severity: node.Advice, Check: "marker", Found: "markers of other memberships are ignored (AnyMembership, --any-membership)",
+		add(risk.Finding{Severity: risk.Advice, Check: "marker", Found: "markers of other memberships are ignored (AnyMembership, --any-membership)",
 			Means: "clients with another membership can hold the same locks", Do: "see that no two applications share the name of a lock, or remove the option"})
 	}
 	for i := range up.Nodes {
 		n := &up.Nodes[i]
 		if n.Err != nil {
-			add(node.Finding{Severity: node.Warning, Check: "reach", Node: n.Node,
+			add(risk.Finding{Severity: risk.Warning, Check: "reach", Node: n.Node,
 				Found: node.ErrorText(n.Err),
 				Means: "another failure may lose the quorum",
 				Do:    "see that it runs, and that this machine and this user may reach it"})
@@ -180,34 +181,34 @@ func (a *Admin) conclude(up *Checkup) {
 		up.Findings = append(up.Findings, n.findings...)
 	}
 	a.recommend(up, add)
-	slices.SortStableFunc(up.Findings, func(a, b node.Finding) int { return int(b.Severity) - int(a.Severity) })
+	slices.SortStableFunc(up.Findings, func(a, b risk.Finding) int { return int(b.Severity) - int(a.Severity) })
 }
 
 // judgeList checks that there are enough nodes, and that no two are one server.
-func (a *Admin) judgeList(up *Checkup, add func(node.Finding)) {
+func (a *Admin) judgeList(up *Checkup, add func(risk.Finding)) {
 	n := len(up.Nodes)
 	switch {
 	case up.Answered < up.Need:
-		add(node.Finding{Severity: node.Danger, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer; quorum is %d", up.Answered, n, up.Need),
+		add(risk.Finding{Severity: risk.Danger, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer; quorum is %d", up.Answered, n, up.Need),
 			Means: "locks are unavailable", Do: "bring back a majority of the nodes"})
 	case up.Answered < n:
-		add(node.Finding{Severity: node.Warning, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer; quorum is %d", up.Answered, n, up.Need),
+		add(risk.Finding{Severity: risk.Warning, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer; quorum is %d", up.Answered, n, up.Need),
 			Means: tolerance(up.Answered - up.Need), Do: "bring back the nodes that do not answer"})
 	case n == 1:
-		add(node.Finding{Severity: node.Advice, Check: "quorum", Found: "there is one node", Means: "single point of failure",
+		add(risk.Finding{Severity: risk.Advice, Check: "quorum", Found: "there is one node", Means: "single point of failure",
 			Do: "for locks that outlive a failure use three or five independent servers"})
 	case n%2 == 0:
-		add(node.Finding{Severity: node.Advice, Check: "quorum", Found: fmt.Sprintf("there are %d nodes", n),
+		add(risk.Finding{Severity: risk.Advice, Check: "quorum", Found: fmt.Sprintf("there are %d nodes", n),
 			Means: fmt.Sprintf("they tolerate the loss of %d, as %d would", n-up.Need, n-1), Do: "use an odd number"})
 	default:
-		add(node.Finding{Severity: node.Fine, Check: "quorum", Found: fmt.Sprintf("all %d nodes answer; %d may fail", n, n-up.Need)})
+		add(risk.Finding{Severity: risk.Fine, Check: "quorum", Found: fmt.Sprintf("all %d nodes answer; %d may fail", n, n-up.Need)})
 	}
 	first := map[string]string{}
 	for _, at := range up.Nodes {
 		switch other := first[at.identity]; {
 		case at.Err != nil || at.identity == "":
 		case other != "":
-			add(node.Finding{Severity: node.Danger, Check: "identity", Node: at.Node, Found: "it is the same server as " + other,
+			add(risk.Finding{Severity: risk.Danger, Check: "identity", Node: at.Node, Found: "it is the same server as " + other,
 				Means: "one server would count twice towards the quorum: clients refuse the membership",
 				Do:    "list every server once"})
 		default:
@@ -226,7 +227,7 @@ func tolerance(more int) string {
 
 // judgeClocks checks that the nodes' clocks agree. The quarantine allows for
 // half the window.
-func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
+func (a *Admin) judgeClocks(up *Checkup, add func(risk.Finding)) {
 	var clocks []time.Duration
 	for _, n := range up.Nodes {
 		if n.Err == nil && !n.Clockless {
@@ -241,13 +242,13 @@ func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
 		if n.Err != nil || n.Clockless || len(clocks) < 2 {
 			continue
 		}
-		f := node.Finding{Check: "clock", Node: n.Node, Do: "keep its clock with a time service (NTP), slewing and not stepping"}
+		f := risk.Finding{Check: "clock", Node: n.Node, Do: "keep its clock with a time service (NTP), slewing and not stepping"}
 		off := n.Clock - median
 		f.Found = fmt.Sprintf("its clock is %v from the others', give or take %v", off.Round(time.Millisecond), n.ClockError.Round(10*time.Microsecond))
 		switch f.Severity = clockSeverity(off.Abs()-n.ClockError, window); f.Severity {
-		case node.Danger:
+		case risk.Danger:
 			f.Means = fmt.Sprintf("above half the window of %v it refuses good tokens, and after a loss of data tokens may repeat", window)
-		case node.Warning:
+		case risk.Warning:
 			f.Means = fmt.Sprintf("half the window of %v is what it may be off", window)
 		default:
 			f.Do = ""
@@ -255,24 +256,24 @@ func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
 		add(f)
 	}
 	if d := median.Abs(); d > window {
-		add(node.Finding{Severity: node.Advice, Check: "clock", Found: fmt.Sprintf("this machine's clock is %v from the nodes'", (-median).Round(time.Millisecond)),
+		add(risk.Finding{Severity: risk.Advice, Check: "clock", Found: fmt.Sprintf("this machine's clock is %v from the nodes'", (-median).Round(time.Millisecond)),
 			Means: "the first lock of every process takes a second round trip", Do: "keep this machine's clock with a time service"})
 	}
 }
 
 // clockSeverity says how bad it is that a clock differs by this much.
-func clockSeverity(off, window time.Duration) node.Severity {
+func clockSeverity(off, window time.Duration) risk.Severity {
 	switch {
 	case off > window/2:
-		return node.Danger
+		return risk.Danger
 	case off > window/10:
-		return node.Warning
+		return risk.Warning
 	}
-	return node.Fine
+	return risk.Fine
 }
 
 // judgeTrust checks that enough of the nodes that answer are trusted.
-func judgeTrust(up *Checkup, add func(node.Finding)) {
+func judgeTrust(up *Checkup, add func(risk.Finding)) {
 	trusted := 0
 	for _, n := range up.Nodes {
 		if n.Err == nil && n.State.Err == nil && n.State.Trusted {
@@ -280,27 +281,27 @@ func judgeTrust(up *Checkup, add func(node.Finding)) {
 		}
 	}
 	if trusted < up.Need && up.Answered >= up.Need {
-		add(node.Finding{Severity: node.Danger, Check: "marker", Found: fmt.Sprintf("%d of %d nodes are trusted; quorum is %d", trusted, len(up.Nodes), up.Need),
+		add(risk.Finding{Severity: risk.Danger, Check: "marker", Found: fmt.Sprintf("%d of %d nodes are trusted; quorum is %d", trusted, len(up.Nodes), up.Need),
 			Means: "locks are unavailable until quarantine ends",
 			Do:    "run redlatch init, which waits until they are trusted"})
 	}
 }
 
 // judgeMarker checks that a node is in service.
-func judgeMarker(n *NodeCheckup) node.Finding {
-	f := node.Finding{Check: "marker", Node: n.Node}
+func judgeMarker(n *NodeCheckup) risk.Finding {
+	f := risk.Finding{Check: "marker", Node: n.Node}
 	switch s := n.State; {
 	case s.Reason == node.ReasonBarred:
-		f.Severity, f.Found = node.Danger, "barred: "+node.ReasonText(s.Reason)
+		f.Severity, f.Found = risk.Danger, "barred: "+node.ReasonText(s.Reason)
 		f.Means, f.Do = "it grants nothing", runner.RunAgain
 	case s.Err != nil:
-		f.Severity, f.Found = node.Danger, node.ErrorText(s.Err)
+		f.Severity, f.Found = risk.Danger, node.ErrorText(s.Err)
 		f.Means, f.Do = "it refuses this client: with two memberships both could hold one lock", "give the membership that it is marked for, or do as the message says"
 	case s.Left > 0:
-		f.Severity, f.Found = node.Warning, node.QuarantineText(s.Left, s.Reason)
+		f.Severity, f.Found = risk.Warning, node.QuarantineText(s.Left, s.Reason)
 		f.Means, f.Do = "until then it grants nothing", "wait, as redlatch init does"
 	case !s.Trusted:
-		f.Severity, f.Found = node.Warning, "not marked, or restarted since"
+		f.Severity, f.Found = risk.Warning, "not marked, or restarted since"
 		f.Means = "one failure less is tolerated: the next client with this membership marks it, and its quarantine begins"
 		f.Do = "run redlatch init, which marks it and waits until it is trusted"
 	default:

@@ -11,18 +11,19 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
 func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 	for _, c := range []struct {
 		trip, limit, ttl time.Duration
-		severity         node.Severity
+		severity         risk.Severity
 	}{
-		{time.Microsecond, time.Second, 10 * time.Second, node.Fine},
-		{12 * time.Millisecond, time.Second, 10 * time.Second, node.Fine},
-		{25 * time.Millisecond, 2 * time.Second, 20 * time.Second, node.Fine},
-		{240 * time.Millisecond, 3 * time.Second, 200 * time.Second, node.Warning},
+		{time.Microsecond, time.Second, 10 * time.Second, risk.Fine},
+		{12 * time.Millisecond, time.Second, 10 * time.Second, risk.Fine},
+		{25 * time.Millisecond, 2 * time.Second, 20 * time.Second, risk.Fine},
+		{240 * time.Millisecond, 3 * time.Second, 200 * time.Second, risk.Warning},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			links, nodes := locktest.NewLinks(t, 3)
@@ -85,7 +86,7 @@ func TestExaminationGoesOnWithoutNodesThatHang(t *testing.T) {
 		links[0].Freeze()
 		links[2].Set(func(l *locktest.Link) { l.Refuse = errors.New("unplugged") })
 		up, err := admin.Examine(t.Context(), nodes, nil, &admin.ExamineOptions{Samples: 2})
-		if err != nil || up.Answered != 1 || up.Need != 2 || up.Worst() != node.Danger {
+		if err != nil || up.Answered != 1 || up.Need != 2 || up.Worst() != risk.Danger {
 			t.Errorf("found is %+v, %v", up, err)
 		}
 		links[0].Thaw()
@@ -100,7 +101,7 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		alone := elsewhere{w.all[0], "1"}
-		find := func(opts redlatch.Options, nodes ...redlatch.Node) node.Finding {
+		find := func(opts redlatch.Options, nodes ...redlatch.Node) risk.Finding {
 			up, err := admin.Examine(t.Context(), nodes, &opts, &admin.ExamineOptions{Samples: 2})
 			must(t, err)
 			for _, f := range up.Findings {
@@ -108,16 +109,16 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 					return f
 				}
 			}
-			return node.Finding{}
+			return risk.Finding{}
 		}
 		if f := find(redlatch.Options{}, alone); f.Check != "" {
 			t.Errorf("without a marker found is %+v", f)
 		}
 		w.inService("1 2 3")
-		if f := find(redlatch.Options{}, alone); f.Severity != node.Danger || !strings.Contains(f.Found, "this client lacks 2 3") {
+		if f := find(redlatch.Options{}, alone); f.Severity != risk.Danger || !strings.Contains(f.Found, "this client lacks 2 3") {
 			t.Errorf("found is %+v", f)
 		}
-		if f := find(redlatch.Options{AnyMembership: true}, alone); f.Severity != node.Advice || !strings.Contains(f.Found, "AnyMembership") {
+		if f := find(redlatch.Options{AnyMembership: true}, alone); f.Severity != risk.Advice || !strings.Contains(f.Found, "AnyMembership") {
 			t.Errorf("with AnyMembership found is %+v", f)
 		}
 		if f := find(redlatch.Options{Guard: redlatch.GuardOff}, w.nodes("1 2 3")...); f.Check != "" {

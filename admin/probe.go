@@ -10,6 +10,7 @@ import (
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // Pulse is how the nodes answered a Probe.
@@ -78,7 +79,7 @@ func (a *Admin) Probe(ctx context.Context) *Pulse {
 
 // ClockSeverity says how bad it is that a clock differs from the others' by this
 // much.
-func (p *Pulse) ClockSeverity(off time.Duration) node.Severity { return clockSeverity(off, p.Window) }
+func (p *Pulse) ClockSeverity(off time.Duration) risk.Severity { return clockSeverity(off, p.Window) }
 
 // markersWithin reads the markers, if the guard is on. In a cluster that of one
 // slot is enough.
@@ -177,7 +178,7 @@ func slow(times []time.Duration) time.Duration {
 // recommend finds times that fit the measurements: a node time limit of ten
 // slow round trips, and a TTL in which about ten such limits fit between the
 // first try of an extension, after a third of the TTL, and the deadline.
-func (a *Admin) recommend(up *Checkup, add func(node.Finding)) {
+func (a *Admin) recommend(up *Checkup, add func(risk.Finding)) {
 	var slowest time.Duration
 	for _, n := range up.Nodes {
 		if n.Err == nil {
@@ -198,9 +199,9 @@ func (a *Admin) recommend(up *Checkup, add func(node.Finding)) {
 			up.TTL = max(up.TTL, 2*slow.TimeLimit())
 		}
 	}
-	f := node.Finding{Check: "times", Found: fmt.Sprintf("slow round trips take %v: suggested are a TTL of %v and a node time limit of %v", slowest.Round(10*time.Microsecond), up.TTL, up.NodeTimeout)}
+	f := risk.Finding{Check: "times", Found: fmt.Sprintf("slow round trips take %v: suggested are a TTL of %v and a node time limit of %v", slowest.Round(10*time.Microsecond), up.TTL, up.NodeTimeout)}
 	if up.TTL > most {
-		f.Severity, f.Means = node.Warning, fmt.Sprintf("the nodes allow a TTL of %v at the most: locks may be lost to slow answers", most)
+		f.Severity, f.Means = risk.Warning, fmt.Sprintf("the nodes allow a TTL of %v at the most: locks may be lost to slow answers", most)
 		f.Do = "bring client and nodes closer together, or allow longer locks: redlatch init --max-ttl"
 	}
 	add(f)

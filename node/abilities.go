@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// This file has what a Node may be able to do beyond Do, which is for locks.
+// This file has what a Node may be able to do beyond Do, which is for locks. One that
+// can look for risks is a risk.Examiner besides.
 
 // Starter is implemented by a Node that needs no goroutine for a request in
 // flight.
@@ -123,16 +124,6 @@ type Lister interface {
 	// Look returns what the node knows about one name at one moment, with the
 	// first MaxWaiters waiters and MaxCompleted records.
 	Look(ctx context.Context, name string) (Listing, error)
-}
-
-// Examiner is implemented by a Node that can look for risks to the locks on it.
-// An examination changes no lock. What it tries, it tries under the name that
-// it is given, and undoes.
-type Examiner interface {
-	Node
-	// Examine returns its findings. It returns an error if the node cannot be
-	// reached.
-	Examine(ctx context.Context, exam Exam) ([]Finding, error)
 }
 
 // ManyMarkers is implemented by a Guarded node that may have several markers, one

@@ -32,7 +32,7 @@
 //     it keeps a marker, by which it notices the loss, and is then quarantined.
 //   - Identifier, if it can say which server it is; Slow, if it needs a longer time
 //     limit.
-//   - Examiner, if it can look for risks to the locks on it.
+//   - risk.Examiner, if it can look for risks to the locks on it.
 //
 // A node knows nothing about quorums: it answers one request at a time. It
 // imports this package, and not package redlatch.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // This file is the page of all locks.
@@ -129,7 +129,7 @@ func (w watch) nodeRow(i int, n *nodeHealth) (string, markup) {
 	if n.known {
 		trip = fill("%", millis(n.pulse.RoundTrip))
 		alarm := ""
-		if n.clockAlarm > node.Fine {
+		if n.clockAlarm > risk.Fine {
 			alarm = n.clockAlarm.String()
 		}
 		ahead = fill(`<span class="%" title="give or take %">%</span>`, alarm, millis(n.pulse.ClockError), offset(n.clock))

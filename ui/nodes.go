@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // health is how a node is, in one word.
@@ -37,7 +38,7 @@ type nodeHealth struct {
 	known      bool // it answered, so the following are set
 	pulse      *admin.NodePulse
 	clock      time.Duration // from the median of the nodes' clocks, or from ours for one node
-	clockAlarm node.Severity
+	clockAlarm risk.Severity
 }
 
 // healths returns how the nodes are. at is when they answered.

@@ -10,6 +10,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 func TestViewsReadWhatTheyWrite(t *testing.T) {
@@ -113,7 +114,7 @@ func TestHealths(t *testing.T) {
 			t.Errorf("want %q, got %s", want, says)
 		}
 	}
-	if a, b, c := got[0].clockAlarm, got[2].clockAlarm, got[3].clockAlarm; a != node.Fine || b != node.Warning || c != node.Danger {
+	if a, b, c := got[0].clockAlarm, got[2].clockAlarm, got[3].clockAlarm; a != risk.Fine || b != risk.Warning || c != risk.Danger {
 		t.Errorf("the clocks are %v, %v, %v", a, b, c)
 	}
 	for d, want := range map[time.Duration]string{0: "0.0 ms", 20 * time.Microsecond: "0.0 ms", 2 * time.Second: "+2000 ms", -1500 * time.Microsecond: "−1.5 ms"} {

@@ -17,7 +17,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/internal/terminal"
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // exitEndangered is the exit code of doctor where something endangers locks.
@@ -107,7 +107,7 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: fmt.Errorf("%d of %d nodes answer; quorum is %d", up.Answered, len(up.Nodes), up.Need)}
 	case up.Answered < len(up.Nodes):
 		return &outcome{code: exitEndangered, event: "degraded", err: errors.New(silent(up))}
-	case up.Worst() == node.Danger:
+	case up.Worst() == risk.Danger:
 		return &outcome{code: exitEndangered, event: "endangered"}
 	}
 	return nil
@@ -138,14 +138,14 @@ func silent(up *admin.Checkup) string {
 	return fmt.Sprintf("%d of %d nodes %s not answer: %s", len(names), len(up.Nodes), does, strings.Join(names, ", "))
 }
 
-var colours = map[node.Severity]string{node.Fine: "32", node.Advice: "36", node.Warning: "33", node.Danger: "1;31"}
+var colours = map[risk.Severity]string{risk.Fine: "32", risk.Advice: "36", risk.Warning: "33", risk.Danger: "1;31"}
 
 // writeCheckup writes the findings, the worst first, and what was measured.
 func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
-	counts := map[node.Severity]int{}
+	counts := map[risk.Severity]int{}
 	for _, f := range up.Findings {
 		counts[f.Severity]++
-		if f.Severity == node.Fine && !wide {
+		if f.Severity == risk.Fine && !wide {
 			continue
 		}
 		about := f.Check
@@ -161,7 +161,7 @@ func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
 			fmt.Fprintf(out, "         fix: %s\n", f.Do)
 		}
 	}
-	if len(up.Findings) > counts[node.Fine] || wide {
+	if len(up.Findings) > counts[risk.Fine] || wide {
 		fmt.Fprintln(out)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -182,10 +182,10 @@ func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
 		fmt.Fprintf(out, "\nsuggested: --ttl %v --node-timeout %v\n", up.TTL, up.NodeTimeout)
 	}
 	var parts []string
-	for _, s := range []node.Severity{node.Danger, node.Warning, node.Advice, node.Fine} {
+	for _, s := range []risk.Severity{risk.Danger, risk.Warning, risk.Advice, risk.Fine} {
 		if counts[s] > 0 {
 			text := strings.Replace(count(counts[s], s.String()), "advices", "advice", 1)
-			if s == node.Fine {
+			if s == risk.Fine {
 				text = fmt.Sprint(counts[s], " checks passed")
 			}
 			parts = append(parts, text)

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // tryAll tries the requests of a lock under a name that nobody has, and takes them
 // back. An error says which one failed.
-func (n *Node) tryAll(ctx context.Context, exam node.Exam) error {
+func (n *Node) tryAll(ctx context.Context, exam risk.Exam) error {
 	// If the connection breaks half way, this is what is left, and for how long.
 	const left = 5 * time.Second
 	s, err := n.read(ctx, MarkerName)
@@ -42,22 +43,22 @@ func (n *Node) tryAll(ctx context.Context, exam node.Exam) error {
 // Findings collects what an examination finds on a node.
 type Findings struct {
 	Node string
-	All  []node.Finding
+	All  []risk.Finding
 }
 
 // Add adds a finding.
-func (f *Findings) Add(s node.Severity, check, found, means, do string) {
-	f.All = append(f.All, node.Finding{Severity: s, Check: check, Node: f.Node, Found: found, Means: means, Do: do})
+func (f *Findings) Add(s risk.Severity, check, found, means, do string) {
+	f.All = append(f.All, risk.Finding{Severity: s, Check: check, Node: f.Node, Found: found, Means: means, Do: do})
 }
 
 // Rights tries the requests of a lock. do says what gives the user the rights for
 // them. It returns what it found, to which an Examine adds its own findings.
-func (n *Node) Rights(ctx context.Context, exam node.Exam, do string) *Findings {
+func (n *Node) Rights(ctx context.Context, exam risk.Exam, do string) *Findings {
 	f := &Findings{Node: n.String()}
 	if err := n.tryAll(ctx, exam); err != nil {
-		f.Add(node.Danger, "rights", "cannot acquire a lock: "+err.Error(), "locks are unavailable", do)
+		f.Add(risk.Danger, "rights", "cannot acquire a lock: "+err.Error(), "locks are unavailable", do)
 	} else {
-		f.Add(node.Fine, "rights", "a lock can be taken, extended, waited for and released", "", "")
+		f.Add(risk.Fine, "rights", "a lock can be taken, extended, waited for and released", "", "")
 	}
 	return f
 }

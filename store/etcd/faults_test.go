@@ -23,6 +23,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/node/risk"
 	"github.com/redlatch/redlatch/store/etcd"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -283,7 +284,7 @@ func TestErrorsOfAFullDatabase(t *testing.T) {
 // examine returns what an examination finds.
 func examine(t testing.TB, n *etcd.Node) string {
 	t.Helper()
-	all, err := n.Examine(limited(t), node.Exam{Name: "examined", Window: time.Minute})
+	all, err := n.Examine(limited(t), risk.Exam{Name: "examined", Window: time.Minute})
 	check.Must(t, err)
 	var text strings.Builder
 	for _, f := range all {

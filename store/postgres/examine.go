@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
-var _ node.Examiner = (*Node)(nil)
+var _ risk.Examiner = (*Node)(nil)
 
 // health is what an examination asks the server for.
 type health struct {
@@ -38,7 +38,7 @@ const healthText = `SELECT row_to_json(h) FROM (SELECT
 
 // Examine checks the server's role, durability, replication and limits, and
 // tries the requests of a lock.
-func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, error) {
+func (n *Node) Examine(ctx context.Context, exam risk.Exam) ([]risk.Finding, error) {
 	if _, _, err := n.Identity(ctx); err != nil {
 		return nil, err
 	}
@@ -53,51 +53,51 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 	}
 	h.examine(found, exam)
 	if n.poll {
-		found.Add(node.Fine, "wakes", "waiters poll, as poll=true asks", "", "")
+		found.Add(risk.Fine, "wakes", "waiters poll, as poll=true asks", "", "")
 	} else if n.store.hearsItself(ctx) {
-		found.Add(node.Fine, "wakes", "waiters are notified", "", "")
+		found.Add(risk.Fine, "wakes", "waiters are notified", "", "")
 	} else {
-		found.Add(node.Advice, "wakes", "a notification does not come back: there seems to be a pooler in between",
+		found.Add(risk.Advice, "wakes", "a notification does not come back: there seems to be a pooler in between",
 			"waiters poll, which costs statements and a moment", "give the address of the server itself, or poll=true to keep it so")
 	}
 	return found.All, nil
 }
 
-func (h *health) examine(found *casnode.Findings, exam node.Exam) {
+func (h *health) examine(found *casnode.Findings, exam risk.Exam) {
 	if h.Version < 120000 {
-		found.Add(node.Danger, "version", "PostgreSQL "+h.VersionText, "it is tested from 12 on", "upgrade the server")
+		found.Add(risk.Danger, "version", "PostgreSQL "+h.VersionText, "it is tested from 12 on", "upgrade the server")
 	} else {
-		found.Add(node.Fine, "version", "PostgreSQL "+h.VersionText, "", "")
+		found.Add(risk.Fine, "version", "PostgreSQL "+h.VersionText, "", "")
 	}
 	switch {
 	case h.Persistence == "u":
-		found.Add(node.Danger, "durability", "the table is unlogged", "it is emptied after a crash: locks that are held are granted again", "ALTER TABLE … SET LOGGED")
+		found.Add(risk.Danger, "durability", "the table is unlogged", "it is emptied after a crash: locks that are held are granted again", "ALTER TABLE … SET LOGGED")
 	case h.Persistence != "p":
-		found.Add(node.Danger, "durability", "the table is temporary", "other sessions have another one: locks exclude nobody", "create the table as redlatch schema postgres prints it")
+		found.Add(risk.Danger, "durability", "the table is temporary", "other sessions have another one: locks exclude nobody", "create the table as redlatch schema postgres prints it")
 	case h.Fsync == "off":
-		found.Add(node.Danger, "durability", "fsync is off", "after a crash of the machine the server may have forgotten locks that are held, and grants them again", "set fsync = on")
+		found.Add(risk.Danger, "durability", "fsync is off", "after a crash of the machine the server may have forgotten locks that are held, and grants them again", "set fsync = on")
 	default:
-		found.Add(node.Fine, "durability", "every change is on disk before it is answered", "whatever synchronous_commit is set to", "")
+		found.Add(risk.Fine, "durability", "every change is on disk before it is answered", "whatever synchronous_commit is set to", "")
 	}
 	switch {
 	case h.Replicas > 0 && h.Standbys == "" && !exam.Guarded:
-		found.Add(node.Danger, "replication", fmt.Sprintf("%d replicas follow asynchronously, and the guard is off", h.Replicas),
+		found.Add(risk.Danger, "replication", fmt.Sprintf("%d replicas follow asynchronously, and the guard is off", h.Replicas),
 			"one that is promoted lacks the last locks, and grants them again", "switch the guard on (--guard on), or set synchronous_standby_names")
 	case h.Replicas > 0 && h.Standbys == "":
-		found.Add(node.Advice, "replication", fmt.Sprintf("%d replicas follow asynchronously", h.Replicas),
+		found.Add(risk.Advice, "replication", fmt.Sprintf("%d replicas follow asynchronously", h.Replicas),
 			"one that is promoted is quarantined, since it may lack the last locks; a primary that lives on beside it, or is started again as it was, grants locks that are held there",
 			"stop the primary before a promotion, and never start it again without pg_rewind; or set synchronous_standby_names; promote with pg_promote, never by removing standby.signal")
 	default:
-		found.Add(node.Fine, "replication", fmt.Sprintf("%d replicas", h.Replicas), "", "")
+		found.Add(risk.Fine, "replication", fmt.Sprintf("%d replicas", h.Replicas), "", "")
 	}
 	const least = 500 // milliseconds
 	if h.Timeout > 0 && h.Timeout < least {
-		found.Add(node.Warning, "limits", fmt.Sprintf("statement_timeout is %d ms", h.Timeout), "a slow moment of the disk counts as a failure of the node", "raise it to a second or more for this user: ALTER ROLE … SET statement_timeout")
+		found.Add(risk.Warning, "limits", fmt.Sprintf("statement_timeout is %d ms", h.Timeout), "a slow moment of the disk counts as a failure of the node", "raise it to a second or more for this user: ALTER ROLE … SET statement_timeout")
 	}
 	if h.Most-h.Used < h.Most/10 {
-		found.Add(node.Warning, "limits", fmt.Sprintf("%d of %d connections are in use", h.Used, h.Most), "when none is left, locks are unavailable", "raise max_connections, or put a pooler before it")
+		found.Add(risk.Warning, "limits", fmt.Sprintf("%d of %d connections are in use", h.Used, h.Most), "when none is left, locks are unavailable", "raise max_connections, or put a pooler before it")
 	}
 	if long := time.Duration(h.Oldest) * time.Second; long > time.Minute {
-		found.Add(node.Warning, "bloat", fmt.Sprintf("a transaction has been open for %v", long), "rows that are replaced cannot be removed: locks get slower and slower", "end it, or keep locks in a database of their own")
+		found.Add(risk.Warning, "bloat", fmt.Sprintf("a transaction has been open for %v", long), "rows that are replaced cannot be removed: locks get slower and slower", "end it, or keep locks in a database of their own")
 	}
 }

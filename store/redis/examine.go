@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // Settled is implemented by a Driver that can ask for a server's settings.
@@ -22,11 +23,11 @@ type Settled interface {
 	Setting(ctx context.Context, name string) (map[string]string, error)
 }
 
-var _ node.Examiner = (*Node)(nil)
+var _ risk.Examiner = (*Node)(nil)
 
 // Examine checks the server's role, version, memory and persistence, and tries
 // the requests of a lock. In a cluster it checks every master.
-func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, error) {
+func (n *Node) Examine(ctx context.Context, exam risk.Exam) ([]risk.Finding, error) {
 	x := &examination{n: n, exam: exam}
 	x.rights(ctx)
 	x.wakes(ctx)
@@ -81,47 +82,47 @@ func parseInfo(text string) map[string]string {
 // examination collects what is found on one node.
 type examination struct {
 	n     *Node
-	exam  node.Exam
+	exam  risk.Exam
 	shard string
-	found []node.Finding
+	found []risk.Finding
 }
 
-func (x *examination) add(s node.Severity, check, found, means, do string) {
-	x.found = append(x.found, node.Finding{Severity: s, Check: check, Node: x.n.name, Found: x.shard + found, Means: means, Do: do})
+func (x *examination) add(s risk.Severity, check, found, means, do string) {
+	x.found = append(x.found, risk.Finding{Severity: s, Check: check, Node: x.n.name, Found: x.shard + found, Means: means, Do: do})
 }
 
 func (x *examination) noInfo() {
 	if x.exam.Guarded {
-		x.add(node.Danger, "info", "the user may not ask INFO", "the restart guard asks it with every grant: no lock is granted", "allow it (+info), or switch the guard off and accept that a server which forgot its locks grants them again")
+		x.add(risk.Danger, "info", "the user may not ask INFO", "the restart guard asks it with every grant: no lock is granted", "allow it (+info), or switch the guard off and accept that a server which forgot its locks grants them again")
 		return
 	}
-	x.add(node.Warning, "info", "the user may not ask INFO", "whether it is a master, may evict, or is listed twice goes unchecked", "allow it: +info")
+	x.add(risk.Warning, "info", "the user may not ask INFO", "whether it is a master, may evict, or is listed twice goes unchecked", "allow it: +info")
 }
 
 func (x *examination) version(info map[string]string) {
 	version := info["redis_version"]
 	if v := info["valkey_version"]; v != "" {
-		x.add(node.Fine, "version", "Valkey "+v, "", "")
+		x.add(risk.Fine, "version", "Valkey "+v, "", "")
 		return
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err == nil && (major < 6 || major == 6 && minor < 2) {
-		x.add(node.Danger, "version", "Redis "+version, "scripts are tested from 6.2 on", "upgrade to Redis 6.2 or later, or to Valkey")
+		x.add(risk.Danger, "version", "Redis "+version, "scripts are tested from 6.2 on", "upgrade to Redis 6.2 or later, or to Valkey")
 		return
 	}
-	x.add(node.Fine, "version", "Redis "+version, "", "")
+	x.add(risk.Fine, "version", "Redis "+version, "", "")
 }
 
 func (x *examination) role(info map[string]string) {
 	switch replicas := info["connected_slaves"]; {
 	case info["role"] != "master":
-		x.add(node.Danger, "role", "it is a replica of "+info["master_host"]+":"+info["master_port"],
+		x.add(risk.Danger, "role", "it is a replica of "+info["master_host"]+":"+info["master_port"],
 			"a replica takes no locks, and is no independent node", "give the address of the master, or use redis+sentinel://")
 	case replicas != "" && replicas != "0" && x.n.driver.Kind() == Single && !x.exam.Guarded:
-		x.add(node.Warning, "role", "it is a master with "+replicas+" replicas, and the guard is off",
+		x.add(risk.Warning, "role", "it is a master with "+replicas+" replicas, and the guard is off",
 			"if one of them is promoted behind this address, it grants again what is still held", "switch the guard on: --guard on")
 	default:
-		x.add(node.Fine, "role", "it is a master", "", "")
+		x.add(risk.Fine, "role", "it is a master", "", "")
 	}
 }
 
@@ -132,16 +133,16 @@ func (x *examination) eviction(info map[string]string) {
 	const mend = "set maxmemory-policy noeviction, and give locks a server of their own if a cache needs the policy"
 	switch {
 	case most > 0 && policy != "noeviction":
-		x.add(node.Danger, "eviction", "it may evict keys when memory is full (maxmemory-policy "+policy+")",
+		x.add(risk.Danger, "eviction", "it may evict keys when memory is full (maxmemory-policy "+policy+")",
 			"an evicted lock is granted to a second holder, and the guard does not see it", mend)
 	case policy != "noeviction":
-		x.add(node.Advice, "eviction", "maxmemory-policy is "+policy+", but there is no maxmemory",
+		x.add(risk.Advice, "eviction", "maxmemory-policy is "+policy+", but there is no maxmemory",
 			"once somebody sets a maxmemory, locks may be evicted", mend)
 	case most > 0 && used > most/10*9:
-		x.add(node.Warning, "memory", fmt.Sprintf("%d %% of maxmemory are used", used*100/most),
+		x.add(risk.Warning, "memory", fmt.Sprintf("%d %% of maxmemory are used", used*100/most),
 			"a full server refuses locks (OOM)", "raise maxmemory, or remove data")
 	default:
-		x.add(node.Fine, "eviction", "it does not evict keys", "", "")
+		x.add(risk.Fine, "eviction", "it does not evict keys", "", "")
 	}
 }
 
@@ -149,7 +150,7 @@ func (x *examination) persistence(info, settings map[string]string) {
 	aof, fsync, save := info["aof_enabled"] == "1", settings["appendfsync"], settings["save"]
 	for _, key := range []string{"rdb_last_bgsave_status", "aof_last_write_status"} {
 		if s := info[key]; s != "" && s != "ok" {
-			x.add(node.Warning, "persistence", key+" is "+s, "it may soon refuse writes, locks among them (MISCONF)", "see its log, and its disk")
+			x.add(risk.Warning, "persistence", key+" is "+s, "it may soon refuse writes, locks among them (MISCONF)", "see its log, and its disk")
 		}
 	}
 	kept := "nothing is kept over a restart"
@@ -165,13 +166,13 @@ func (x *examination) persistence(info, settings map[string]string) {
 	}
 	switch {
 	case x.exam.Guarded:
-		x.add(node.Fine, "persistence", kept+"; the guard is on", "after a restart it is quarantined, even if it kept its data", "")
+		x.add(risk.Fine, "persistence", kept+"; the guard is on", "after a restart it is quarantined, even if it kept its data", "")
 	case aof && fsync == "always":
-		x.add(node.Fine, "persistence", kept, "", "")
+		x.add(risk.Fine, "persistence", kept, "", "")
 	case aof:
-		x.add(node.Warning, "persistence", kept+"; the guard is off", "a loss of power can take the last grants, and they are granted again", "set appendfsync always, or switch the guard on: --guard on")
+		x.add(risk.Warning, "persistence", kept+"; the guard is off", "a loss of power can take the last grants, and they are granted again", "set appendfsync always, or switch the guard on: --guard on")
 	default:
-		x.add(node.Danger, "persistence", kept+"; the guard is off", "after a restart it grants again what is still held", "set appendonly yes and appendfsync always, or switch the guard on: --guard on")
+		x.add(risk.Danger, "persistence", kept+"; the guard is off", "after a restart it grants again what is still held", "set appendonly yes and appendfsync always, or switch the guard on: --guard on")
 	}
 }
 
@@ -217,18 +218,18 @@ func (x *examination) rights(ctx context.Context) {
 	var server *ServerError
 	switch {
 	case err == nil:
-		x.add(node.Fine, "rights", "a lock can be taken, extended, waited for and released", "", "")
+		x.add(risk.Fine, "rights", "a lock can be taken, extended, waited for and released", "", "")
 	case errors.As(err, &server):
 		do := cmp.Or(server.Hint(), "see the server's log")
 		if server.Forbidden() {
 			do = "allow what is missing; docs/operations.md has the whole ACL. If only names under a prefix are allowed, give doctor one with --name"
 		}
-		x.add(node.Danger, "rights", node.ErrorText(err), "locks are unavailable, or cannot be kept", do)
+		x.add(risk.Danger, "rights", node.ErrorText(err), "locks are unavailable, or cannot be kept", do)
 	default:
-		x.add(node.Warning, "rights", node.ErrorText(err), "unknown whether locks are available", "try again")
+		x.add(risk.Warning, "rights", node.ErrorText(err), "unknown whether locks are available", "try again")
 	}
 	if _, err := n.driver.Eval(ctx, Call{Script: scanScript, Keys: []string{reserved + "identity"}, Args: []string{"0", "1"}}); errors.As(err, &server) && server.Forbidden() {
-		x.add(node.Advice, "rights", "the user may not SCAN", "redlatch ls does not work", "allow it, where that is wanted: +scan +zcard")
+		x.add(risk.Advice, "rights", "the user may not SCAN", "redlatch ls does not work", "allow it, where that is wanted: +scan +zcard")
 	}
 }
 
@@ -271,7 +272,7 @@ func (x *examination) wakes(ctx context.Context) {
 	select {
 	case <-up:
 	case err := <-over:
-		x.add(node.Warning, "wakes", "SUBSCRIBE: "+err.Error(), poll, mend)
+		x.add(risk.Warning, "wakes", "SUBSCRIBE: "+err.Error(), poll, mend)
 		return
 	}
 	reply, err := x.n.driver.Eval(ctx, Call{Script: publishScript, Keys: []string{reserved + "identity"}, Args: []string{channel}})
@@ -279,13 +280,13 @@ func (x *examination) wakes(ctx context.Context) {
 		err = errors.New(reply[0])
 	}
 	if err != nil {
-		x.add(node.Warning, "wakes", "PUBLISH: "+err.Error(), poll, mend)
+		x.add(risk.Warning, "wakes", "PUBLISH: "+err.Error(), poll, mend)
 		return
 	}
 	select {
 	case <-heard:
-		x.add(node.Fine, "wakes", "waiters can be notified", "", "")
+		x.add(risk.Fine, "wakes", "waiters can be notified", "", "")
 	case <-ctx.Done():
-		x.add(node.Warning, "wakes", "a message was sent and did not arrive", poll, "see whether something between here and the server cuts connections that listen")
+		x.add(risk.Warning, "wakes", "a message was sent and did not arrive", poll, "see whether something between here and the server cuts connections that listen")
 	}
 }

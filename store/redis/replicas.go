@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
 
@@ -82,19 +83,19 @@ func (x *examination) replicas(ctx context.Context, info map[string]string) {
 	)
 	switch {
 	case need == 0 && x.n.driver.Kind() == Sentinel:
-		x.add(node.Danger, "replicas", "no replica is required, behind Sentinel", two, "require "+number)
+		x.add(risk.Danger, "replicas", "no replica is required, behind Sentinel", two, "require "+number)
 	case need == 0 && connected > 0:
-		x.add(node.Warning, "replicas", fmt.Sprintf("it has %d replicas, and none is required", connected),
+		x.add(risk.Warning, "replicas", fmt.Sprintf("it has %d replicas, and none is required", connected),
 			"if one of them is promoted behind this address while this server lives on: "+two, "require "+number)
 	case need == 0:
 	case online < need:
-		x.add(node.Danger, "replicas", fmt.Sprintf("%d of %d required replicas are online with a lag of %v or less", online, need, x.exam.ReplicaLag),
+		x.add(risk.Danger, "replicas", fmt.Sprintf("%d of %d required replicas are online with a lag of %v or less", online, need, x.exam.ReplicaLag),
 			"it grants and extends nothing", "bring them back; if they were removed for good, require "+number)
 	case connected > need:
-		x.add(node.Warning, "replicas", fmt.Sprintf("it has %d replicas, and %d must be online", connected, need),
+		x.add(risk.Warning, "replicas", fmt.Sprintf("it has %d replicas, and %d must be online", connected, need),
 			"where so many can stay with a master that is cut off, it goes on beside the promoted one", "require "+number)
 	default:
-		x.add(node.Fine, "replicas", fmt.Sprintf("all %d required replicas are online", need), "", "")
+		x.add(risk.Fine, "replicas", fmt.Sprintf("all %d required replicas are online", need), "", "")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // saying is a driver whose server sends one reply, and after that nothing new.
@@ -153,12 +154,12 @@ func FuzzReplies(f *testing.F) {
 			}
 		}
 		d.said = 0
-		found, err := New(d, "node").Examine(ctx, node.Exam{Name: "probe"})
+		found, err := New(d, "node").Examine(ctx, risk.Exam{Name: "probe"})
 		if err != nil {
 			checkError(t, said, err)
 		}
 		for _, x := range found {
-			if x.Severity > node.Fine && (x.Found == "" || x.Do == "") {
+			if x.Severity > risk.Fine && (x.Found == "" || x.Do == "") {
 				t.Errorf("%q: a finding does not say what to do: %+v", said, x)
 			}
 		}

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
-var _ node.Examiner = (*Node)(nil)
+var _ risk.Examiner = (*Node)(nil)
 
 // longestAsked is the session timeout that an examination asks for. usualTTL is a time
 // that a lock usually has at most.
@@ -21,7 +21,7 @@ const (
 
 // Examine checks the servers and how long their sessions may last, and tries the
 // requests of a lock.
-func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, error) {
+func (n *Node) Examine(ctx context.Context, exam risk.Exam) ([]risk.Finding, error) {
 	if _, _, err := n.Identity(ctx); err != nil {
 		return nil, err
 	}
@@ -36,29 +36,29 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 		switch mode, err := s.mode(ctx, server); {
 		case err != nil:
 			down++
-			found.Add(node.Warning, "servers", fmt.Sprintf("%s does not answer: %v", server, err), "another failure may lose the quorum", "start it, or correct the address")
+			found.Add(risk.Warning, "servers", fmt.Sprintf("%s does not answer: %v", server, err), "another failure may lose the quorum", "start it, or correct the address")
 		case mode == "standalone":
 			leads++
-			found.Add(node.Advice, "servers", server+" is a server of its own", "single point of failure", "run three servers as an ensemble")
+			found.Add(risk.Advice, "servers", server+" is a server of its own", "single point of failure", "run three servers as an ensemble")
 		case mode == "leader":
 			leads++
 		}
 	}
 	if len(servers) > 1 && down == 0 {
-		found.Add(node.Fine, "servers", fmt.Sprintf("%d servers answer", len(servers)), "", "")
+		found.Add(risk.Fine, "servers", fmt.Sprintf("%d servers answer", len(servers)), "", "")
 	}
 	if leads > 1 {
-		found.Add(node.Danger, "servers", "the address has servers of several ensembles", "clients that use different ones do not exclude each other", "give the address of one ensemble")
+		found.Add(risk.Danger, "servers", "the address has servers of several ensembles", "clients that use different ones do not exclude each other", "give the address of one ensemble")
 	}
 	longest, err := s.longestTimer(ctx)
 	switch {
 	case err != nil:
-		found.Add(node.Warning, "timers", "cannot open a session: "+err.Error(), "callers that do not wait get the lock of a crashed holder late or never", "allow more connections (maxClientCnxns)")
+		found.Add(risk.Warning, "timers", "cannot open a session: "+err.Error(), "callers that do not wait get the lock of a crashed holder late or never", "allow more connections (maxClientCnxns)")
 	case longest < usualTTL:
-		found.Add(node.Advice, "timers", fmt.Sprintf("sessions last %v at the most", longest),
+		found.Add(risk.Advice, "timers", fmt.Sprintf("sessions last %v at the most", longest),
 			"callers that do not wait may never get the lock of a crashed holder whose TTL is longer", "raise maxSessionTimeout, or use a shorter TTL")
 	default:
-		found.Add(node.Fine, "timers", fmt.Sprintf("up to %v", longest), "", "")
+		found.Add(risk.Fine, "timers", fmt.Sprintf("up to %v", longest), "", "")
 	}
 	return found.All, nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // patience is how long a test waits for what should come soon.
@@ -423,12 +424,12 @@ func TestExamineReportsServersAndTimers(t *testing.T) {
 	servers, address := start(t, 3, "maxSessionTimeout=10000")
 	examine := func(address string) string {
 		t.Helper()
-		var found []node.Finding
+		var found []risk.Finding
 		n := open(t, address)
 		poll.Within(t, patience, func() (err error) {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
-			found, err = n.Examine(ctx, node.Exam{Name: "probe", Window: 10 * time.Second})
+			found, err = n.Examine(ctx, risk.Exam{Name: "probe", Window: 10 * time.Second})
 			return err
 		})
 		var text strings.Builder

@@ -16,7 +16,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/risk"
 )
 
 // examine returns what an examination of servers finds that is not fine, as
@@ -32,11 +32,11 @@ func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name st
 	must(t, err)
 	var found []string
 	for _, f := range up.Findings {
-		if f.Found == "" || f.Severity > node.Fine && (f.Means == "" || f.Do == "") {
+		if f.Found == "" || f.Severity > risk.Fine && (f.Means == "" || f.Do == "") {
 			t.Errorf("a finding does not say what it means and what to do: %+v", f)
 		}
 		// How fast this machine is now is tested elsewhere.
-		if f.Severity > node.Fine && f.Check != "times" {
+		if f.Severity > risk.Fine && f.Check != "times" {
 			found = append(found, f.Severity.String()+" "+f.Check)
 		}
 	}

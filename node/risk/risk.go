@@ -1,6 +1,23 @@
-package node
+// Package risk has what a node's examination finds: the findings of redlatch
+// doctor. A store that can look for risks implements Examiner.
+package risk
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// Examiner is implemented by a Node that can look for risks to the locks on it.
+// An examination changes no lock. What it tries, it tries under the name that
+// it is given, and undoes.
+type Examiner interface {
+	node.Node
+	// Examine returns its findings. It returns an error if the node cannot be
+	// reached.
+	Examine(ctx context.Context, exam Exam) ([]Finding, error)
+}
 
 // Exam are the parameters of an examination.
 type Exam struct {
