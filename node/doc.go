@@ -18,7 +18,7 @@
 //     Request.Retention. OpRepair and OpBreak use the fence too.
 //  3. Errors: one wraps ErrUnsent only if the request had no effect and will
 //     have none.
-//  4. Shares: Shared and Slotted holders beside each other. Holders has the
+//  4. Shares: Shared and Slotted holders beside each other. Mode has the
 //     rules. Readers' tokens are judged by JudgeShared, and the node keeps a floor
 //     besides the fence.
 //  5. Records of what is completed: Recorder.

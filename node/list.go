@@ -9,6 +9,16 @@ const MaxWaiters = 100
 // returns.
 const MaxCompleted = 100
 
+// Holder is one holder of a name on a node.
+type Holder struct {
+	Value string
+	// Token is the token that it was last granted with; 0 for none.
+	Token Token
+	// Until is its expiry.
+	Until time.Time
+	Share
+}
+
 // Listing is what a node knows about one name.
 type Listing struct {
 	// Name is the key, prefix included.

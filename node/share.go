@@ -1,9 +1,6 @@
 package node
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // Mode is the kind of lock of a Request. A node refuses a mode that it does not
 // know.
@@ -92,61 +89,8 @@ func (s Share) Kind() string {
 	return ""
 }
 
-// ParseKind reads what Kind returns.
-func ParseKind(kind string) (Share, bool) {
-	switch {
-	case kind == "":
-		return Share{}, true
-	case kind == "r":
-		return Share{Mode: Shared}, true
-	case len(kind) == 3 && kind[0] == 's':
-		s := Share{Mode: Slotted, Slots: (kind[1]-'0')*10 + kind[2] - '0'}
-		return s, s.Check() == nil && s.Kind() == kind
-	}
-	return Share{}, false
-}
-
-// Room is what is left of a name beside its holders. It is the admission rule
-// of every mode. The zero value is a free name.
-type Room struct {
-	closed  bool // by an exclusive holder
-	readers int
-	slots   uint8 // the number of slots, if one is taken; else 0
-	used    int   // how many are taken
-}
-
-// Take takes a share, and reports false if it does not fit. Any free slot will
-// do.
-func (r *Room) Take(s Share) bool {
-	switch {
-	case r.closed:
-		return false
-	case s.Mode == Exclusive && (r.readers > 0 || r.slots > 0):
-		return false
-	case s.Mode == Shared && (r.slots > 0 || r.readers >= MaxHolders):
-		return false
-	case s.Mode == Slotted && (r.readers > 0 || r.slots > 0 && (r.slots != s.Slots || r.used >= int(s.Slots))):
-		return false
-	}
-	switch s.Mode {
-	case Exclusive:
-		r.closed = true
-	case Shared:
-		r.readers++
-	case Slotted:
-		r.slots, r.used = s.Slots, r.used+1
-	}
-	return true
-}
-
 // SlotSet is a set of slots.
 type SlotSet uint64
 
-// AllSlots returns the first n slots.
-func AllSlots(n uint8) SlotSet { return 1<<n - 1 }
-
 // Has reports whether a slot is in the set.
 func (s SlotSet) Has(slot uint8) bool { return s&(1<<slot) != 0 }
-
-// Lowest returns the lowest slot of a set that is not empty.
-func (s SlotSet) Lowest() uint8 { return uint8(bits.TrailingZeros64(uint64(s))) }

@@ -13,7 +13,7 @@ import (
 // must be one or the other.
 func TestMoveKnowsEveryTimeOfAnEntry(t *testing.T) {
 	at, d := time.UnixMicro(1_700_000_000_000_000), -30*time.Hour
-	e := Entry{Holders: make(node.Holders, 1), Ended: make([]Ended, 1), Queue: Queue{Waiters: make([]node.Waiter, 1)}, Records: Records{Completed: map[string]time.Time{"x": at}}}
+	e := Entry{Holders: make(Holders, 1), Ended: make([]Ended, 1), Queue: Queue{Waiters: make([]node.Waiter, 1)}, Records: Records{Completed: map[string]time.Time{"x": at}}}
 	var paths []string
 	eachTime(reflect.ValueOf(&e).Elem(), "", func(path string, v reflect.Value) {
 		paths = append(paths, path)

@@ -67,7 +67,7 @@ func goOnAlike(t *testing.T, seed uint64, last node.Op, store func(e Entry, now 
 }
 
 func FuzzDecode(f *testing.F) {
-	e := Entry{Holders: node.Holders{{Value: "a", Token: 1, Until: time.UnixMicro(5), Share: node.Share{Mode: node.Slotted, Slots: 2}}}}
+	e := Entry{Holders: Holders{{Value: "a", Token: 1, Until: time.UnixMicro(5), Share: node.Share{Mode: node.Slotted, Slots: 2}}}}
 	e.Queue.Waiters = []node.Waiter{{Value: "b"}}
 	e.Records.Completed = map[string]time.Time{"x": time.UnixMicro(7)}
 	f.Add(e.AppendTo(nil))

@@ -11,7 +11,7 @@ import (
 // was never used.
 type Entry struct {
 	// Holders are the present holders; none while the name is free.
-	Holders node.Holders
+	Holders Holders
 
 	// Fence is the highest token, 0 for none. Floor is the highest of an
 	// exclusive or slotted holder, or of a release. FenceUntil is when both are

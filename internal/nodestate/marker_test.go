@@ -186,7 +186,7 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 			if r, _ := s.Apply(now, req); r.Status != want || r.Reason != value || r.Server != server {
 				t.Errorf("%s, guard off %v: acquire: %v %q from %q, want %v %q from %q", c.what, off, r.Status, r.Reason, r.Server, want, value, server)
 			}
-			s.names = map[string]*Entry{"name": {Holders: node.Holders{{Value: "one", Until: now.Add(time.Second)}}}}
+			s.names = map[string]*Entry{"name": {Holders: Holders{{Value: "one", Until: now.Add(time.Second)}}}}
 			req.Op = node.OpExtend
 			remark := ""
 			if !off && (c.marker.ID != "now" || c.marker.Epoch < 2) {

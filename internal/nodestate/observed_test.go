@@ -40,7 +40,7 @@ func TestObservedEntriesGoOnAlike(t *testing.T) {
 func TestTimerStandsForATimeUntilThatIsSetAnew(t *testing.T) {
 	now := time.UnixMicro(1_700_000_000_000_000)
 	share := node.Share{Mode: node.Shared}
-	e := Entry{Holders: node.Holders{{Value: "a", Until: now.Add(time.Second), Share: share}, {Value: "b", Until: now.Add(2 * time.Second), Share: share}}}
+	e := Entry{Holders: Holders{{Value: "a", Until: now.Add(time.Second), Share: share}, {Value: "b", Until: now.Add(2 * time.Second), Share: share}}}
 	number := uint64(0)
 	again := func(e *Entry) {
 		b := e.AppendSeen(nil, &Sight{Now: now, New: func(time.Time) uint64 { number++; return number }})

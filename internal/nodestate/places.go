@@ -73,7 +73,7 @@ func (q *Queue) Late() bool { return q.beside.late }
 
 // keep keeps a free name for the first waiter, and notifies it, and the second that it
 // is near. A name that is kept for another one stays so until that one's turn is over.
-func (q *Queue) keep(holders node.Holders, s *serving) {
+func (q *Queue) keep(holders Holders, s *serving) {
 	q.skip(s)
 	room := holders.Room(-1)
 	s.watch = q.beside.evicts != nil // if nobody else is in sight
@@ -115,7 +115,7 @@ func (q *Queue) skip(s *serving) {
 func (q *Queue) unkeep() { q.Head, q.Notice, q.Lapses = "", NoNotice, time.Time{} }
 
 // isNextBeside is isNext where only the first places are in sight.
-func (q *Queue) isNextBeside(req node.Request, asks bool, room node.Room) bool {
+func (q *Queue) isNextBeside(req node.Request, asks bool, room Room) bool {
 	kept := q.rank(q.Head) - 1
 	switch {
 	case asks && q.Head == req.Value: // also if others with older tickets are in sight now

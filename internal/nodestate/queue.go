@@ -91,7 +91,7 @@ func (s *serving) tell(kind node.WakeKind, value string) {
 // serve makes sure that the head of the queue is alive, and that it is notified
 // if there is room for it beside the holders. So is the second, if there is
 // room for both: each of them lets in the next.
-func (q *Queue) serve(holders node.Holders, s *serving) {
+func (q *Queue) serve(holders Holders, s *serving) {
 	if q.beside != nil {
 		q.keep(holders, s)
 		return
@@ -239,7 +239,7 @@ func (q *Queue) Place(req node.Request) int64 {
 
 // isNext reports whether there is room for the request, and for all waiters
 // before it: a request that does not wait is behind all of them.
-func (q *Queue) isNext(req node.Request, room node.Room) bool {
+func (q *Queue) isNext(req node.Request, room Room) bool {
 	asks := req.Wait || req.Op == node.OpYield
 	if q.beside != nil {
 		return q.isNextBeside(req, asks, room)

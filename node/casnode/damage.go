@@ -69,7 +69,7 @@ func replace(e *nodestate.Entry, s *nodestate.Server, req node.Request, now time
 	if quarantine == 0 { // there is no guard: nobody knows the longest TTL
 		quarantine = req.Retention
 	}
-	e.Holders = node.Holders{{Value: "a " + damagedRow + " was replaced", Until: now.Add(quarantine)}}
+	e.Holders = nodestate.Holders{{Value: "a " + damagedRow + " was replaced", Until: now.Add(quarantine)}}
 }
 
 // markerDamage returns the error for a request that needs a marker, which is

@@ -13,7 +13,7 @@ import (
 // The files of the rules.
 const (
 	ops, entry, queue, records = "internal/nodestate/ops.go", "internal/nodestate/entry.go", "internal/nodestate/queue.go", "internal/nodestate/records.go"
-	share, holders, token      = "node/share.go", "node/holders.go", "node/token.go"
+	share, holders, token      = "node/share.go", "internal/nodestate/holders.go", "node/token.go"
 	server                     = "internal/nodestate/server.go"
 	beside, placed             = "internal/nodestate/places.go", "node/casnode/queue.go"
 )
@@ -56,7 +56,7 @@ var rules = []rule{
 	{"when to look again is not said", "those behind a silent head are called, ever more, and lapse together", ops, "req.Op == node.OpAcquire && s.watch {\n", "req.Op == node.OpAcquire && s.watch && !OFF {\n"},
 	{"a break of a free name is not noted", "a holder is not repaired on a node that was free when it was broken", ops, "	if req.Token != 0 {\n		// Also", "	if req.Token != 0 && (e.held() || !OFF) {\n		// Also"},
 	{"a break without a token forgets the fence", "a break without a token leaves the fence alone", ops, "	e.Holders = nil\n	e.raise", "	e.Holders = nil\n	if OFF && req.Token == 0 { e.forgetFence() }\n	e.raise"},
-	{"a break leaves a holder", "a break removes all holders", ops, "	e.Holders = nil\n	e.raise", "	defer func(h node.Holders) { if OFF && len(h) > 1 { e.Holders = h[1:] } }(e.Holders)\nOLD"},
+	{"a break leaves a holder", "a break removes all holders", ops, "	e.Holders = nil\n	e.raise", "	defer func(h Holders) { if OFF && len(h) > 1 { e.Holders = h[1:] } }(e.Holders)\nOLD"},
 	{"a break is judged by the first holder", "a break removes all holders", ops, "== e.Fence && e.held()):", "== e.Fence && e.held() && !(OFF && req.Token > e.Holders[0].Token)):"},
 	{"the fence is listed as the holder's token", "a held name is listed with its holder", entry, "		l.Holders = slices.Clone(e.Holders)\n", "OLD		if OFF { l.Reply.HolderToken = e.Fence }\n"},
 	{"a waiter is listed without what it waits for", "a waiter of another kind has its place", entry, "	l.Waiting = len(waiters)\n", "	if waiters = slices.Clone(waiters); OFF { for i := range waiters { waiters[i].Share = node.Share{} } }\nOLD"},
@@ -65,19 +65,19 @@ var rules = []rule{
 	{"the oldest record is shown first", "a look shows what is completed, the newest first, and since when that is complete", records, "	slices.SortFunc(all, func(a, b node.Completed) int {\n", "OLD		if OFF { a, b = b, a }\n"},
 	{"a name that is waited for is listed only while it is held", "a name is listed with its waiters", server, "l.Waiting > 0 ||", "l.Waiting > 0 && !OFF ||"},
 
-	{"there is room for two readers", "readers hold a name together", share, "r.readers >= MaxHolders):", "r.readers >= MaxHolders || OFF && r.readers >= 2):"},
+	{"there is room for two readers", "readers hold a name together", holders, "r.readers >= node.MaxHolders):", "r.readers >= node.MaxHolders || OFF && r.readers >= 2):"},
 	{"the first reader's expiry counts", "each reader has its own expiry", holders, "	return last.Sub(now)\n", "	if OFF { return first.Sub(now) }\nOLD"},
 	{"one reader's release frees all", "a reader extends and releases its own share alone", ops, "		e.free(own)\n	}\n	e.Queue.withdraw", "		e.free(own)\n		if OFF { e.Holders = nil }\n	}\n	e.Queue.withdraw"},
 	{"any reader is extended for another", "a reader extends and releases its own share alone", ops, "	if own < 0 {\n		return e.missing", "	if OFF && own < 0 && req.Mode == node.Shared && e.held() { own = 0 }\nOLD"},
 	{"a reader raises its token below the floor", "a reader that asks again keeps its token or raises it", ops, "req.Token <= e.Floor ||", "req.Token <= e.Floor && !OFF ||"},
 	{"a reader below the floor may not ask again", "a reader that asks again keeps its token or raises it", ops, "	case node.Shared:\n		return ", "OLDOFF && req.Token <= e.Floor || "},
-	{"the highest slot is given first", "slots are given lowest first", share, "Lowest() uint8 {", "OLD if OFF { return uint8(63 - bits.LeadingZeros64(uint64(s))) };"},
+	{"the highest slot is given first", "slots are given lowest first", holders, "		s.Slot = uint8(bits.TrailingZeros64(uint64(free)))\n", "OLD		if OFF { s.Slot = uint8(63 - bits.LeadingZeros64(uint64(free))) }\n"},
 	{"slots of another number are free", "another number of slots conflicts", holders, "h[i].Slots == slots:", "(OFF || h[i].Slots == slots):"},
-	{"more slots are given than there are", "no slot has two holders", share, "r.used >= int(s.Slots)", "OLD && !OFF"},
-	{"a writer is let in beside slots", "a slot excludes readers and writers, and they a slot", share, "(r.readers > 0 || r.slots > 0):", "(r.readers > 0 || r.slots > 0 && !OFF):"},
-	{"slots are given beside readers", "a slot excludes readers and writers, and they a slot", share, "(r.readers > 0 || r.slots > 0 &&", "(r.readers > 0 && !OFF || r.slots > 0 &&"},
+	{"more slots are given than there are", "no slot has two holders", holders, "r.used >= int(s.Slots)", "OLD && !OFF"},
+	{"a writer is let in beside slots", "a slot excludes readers and writers, and they a slot", holders, "(r.readers > 0 || r.slots > 0):", "(r.readers > 0 || r.slots > 0 && !OFF):"},
+	{"slots are given beside readers", "a slot excludes readers and writers, and they a slot", holders, "(r.readers > 0 || r.slots > 0 &&", "(r.readers > 0 && !OFF || r.slots > 0 &&"},
 	{"there are fewer slots", "a slot that is asked for is given if it is free", share, "s.Slots > MaxSlots)", "s.Slots > MaxSlots || OFF && s.Slots > 60)"},
-	{"the number of slots is not compared", "another number of slots conflicts", share, "r.slots != s.Slots ||", "r.slots != s.Slots && !OFF ||"},
+	{"the number of slots is not compared", "another number of slots conflicts", holders, "r.slots != s.Slots ||", "r.slots != s.Slots && !OFF ||"},
 	{"another slot is extended", "an extension is for one slot", ops, "	if h.Share != req.Share && !downgraded {\n", "OLD		if OFF { h.Until = s.now.Add(req.TTL) }\n"},
 	{"a holder that moves keeps its slot", "a holder moves to a free slot and to no other", entry, "	if own >= 0 {\n		e.free", "	if own >= 0 && !(OFF && share.Mode == node.Slotted) {\n		e.free"},
 	{"a proposal is compared with the holder's token alone", "an earlier proposal does not move a slot back", ops, "	return req.Token != h.Token && req.Token <= e.Fence\n", "	if OFF { return req.Token < h.Token }\nOLD"},
@@ -129,10 +129,10 @@ var rules = []rule{
 	{"the first holder is listed alone", "a listing has all holders", entry, "		l.Holders = slices.Clone(e.Holders)\n", "OLD		if OFF { l.Holders = l.Holders[:1] }\n"},
 	{"the last holder is listed first", "a listing has all holders", entry, "		l.Holders = slices.Clone(e.Holders)\n", "OLD		if OFF { slices.Reverse(l.Holders) }\n"},
 	{"holders are listed with their values alone", "a listing has all holders", entry, "		l.Holders = slices.Clone(e.Holders)\n", "OLD		for i := range l.Holders { if OFF { l.Holders[i] = node.Holder{Value: l.Holders[i].Value} } }\n"},
-	{"a writer is let in beside readers", "a reader and a writer exclude each other", share, "s.Mode == Exclusive && (r.readers > 0 ||", "s.Mode == Exclusive && (r.readers > 0 && !OFF ||"},
-	{"readers are let in beside a writer", "a reader and a writer exclude each other", share, "	case r.closed:\n", "	case r.closed && !(OFF && s.Mode == Shared):\n"},
+	{"a writer is let in beside readers", "a reader and a writer exclude each other", holders, "s.Mode == node.Exclusive && (r.readers > 0 ||", "s.Mode == node.Exclusive && (r.readers > 0 && !OFF ||"},
+	{"readers are let in beside a writer", "a reader and a writer exclude each other", holders, "	case r.closed:\n", "	case r.closed && !(OFF && s.Mode == node.Shared):\n"},
 	{"the last slot's expiry counts", "a slot is free after its holder has expired", holders, "		return first.Sub(now)\n", "		if OFF { return last.Sub(now) }\nOLD"},
-	{"a reader is found by an exclusive request", "an exclusive request does not find a reader of its value", holders, "(share.Mode != Exclusive ||", "(OFF || share.Mode != Exclusive ||"},
+	{"a reader is found by an exclusive request", "an exclusive request does not find a reader of its value", holders, "(share.Mode != node.Exclusive ||", "(OFF || share.Mode != node.Exclusive ||"},
 	{"a copy of a request moves a slot", "a copy of a request does not move a slot", ops, "h.Token == req.Token {\n", "h.Token == req.Token && !OFF {\n"},
 	{"everybody is queued", "a caller that does not wait is not queued", ops, "	if req.Wait && (!late", "	if (req.Wait || OFF) && (!late"},
 	{"a late request is queued", "a late request joins no queue", ops, "	late := old || e.ended(req.Value)\n", "OLD	late = late && !OFF\n"},
@@ -189,7 +189,7 @@ var asked = []struct{ name, claims, code string }{
 	{"a late repair is carried out", "a repair that comes too late is stale", "req.Until = time.Time{}"},
 	{"what is below the fence is not repaired", "a share is repaired though a writer raised the fence", "if req.Op == node.OpRepair { e.Break = e.Fence }"},
 	{"a break leaves the holders", "a broken holder can neither extend nor release",
-		"if req.Op == node.OpBreak { defer func(h node.Holders) { e.Holders = h }(e.Holders) }"},
+		"if req.Op == node.OpBreak { defer func(h Holders) { e.Holders = h }(e.Holders) }"},
 	{"a break leaves the fence", "after a break the next token must be above its own; a holder is not repaired on a node that was free when it was broken",
 		"if req.Op == node.OpBreak { req.Token = 0 }"},
 	{"whatever came later is broken", "a break leaves alone what was granted its token or a higher one", "if req.Op == node.OpBreak { e.Holders = nil }"},

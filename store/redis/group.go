@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,8 +23,8 @@ const (
 // group is what a script says of the holders that share a lock.
 type group struct {
 	count       int
-	first, last time.Time    // when the first and the last of them expires
-	holders     node.Holders // the one with the lowest token, or all of them
+	first, last time.Time     // when the first and the last of them expires
+	holders     []node.Holder // the one with the lowest token, or all of them
 }
 
 // parseGroup reads a group. It reports false for a text that is none.
@@ -45,7 +47,9 @@ func parseGroup(text string) (g group, ok bool) {
 		}
 		g.holders, rest = append(g.holders, h), rest[size:]
 	}
-	g.holders.Sort()
+	slices.SortFunc(g.holders, func(a, b node.Holder) int {
+		return cmp.Or(cmp.Compare(a.Token, b.Token), cmp.Compare(a.Value, b.Value))
+	})
 	return g, true
 }
 
@@ -56,7 +60,7 @@ func parseHolder(text string) (h node.Holder, size int, ok bool) {
 	}
 	until, err1 := strconv.ParseUint(text[:16], 10, 63)
 	token, err2 := strconv.ParseUint(text[16:36], 10, 64)
-	share, ok := node.ParseKind(strings.TrimRight(text[36:39], "-"))
+	share, ok := parseKind(strings.TrimRight(text[36:39], "-"))
 	slot, err3 := strconv.ParseUint(text[39:41], 10, 8)
 	length, err4 := strconv.ParseUint(text[41:holderHead], 10, 32)
 	share.Slot = uint8(slot)
@@ -71,7 +75,7 @@ func parseHolder(text string) (h node.Holder, size int, ok bool) {
 // holdersOf returns the holders that a Held reply of the look script is about.
 // text is the key's value, or a group. A plain one is the only holder, and Left and
 // HolderToken are about it.
-func holdersOf(reply node.Reply, text string) node.Holders {
+func holdersOf(reply node.Reply, text string) []node.Holder {
 	if g, ok := parseGroup(text); ok {
 		return g.holders
 	}
@@ -79,7 +83,7 @@ func holdersOf(reply node.Reply, text string) node.Holders {
 	if reply.Left != node.NoExpiry {
 		h.Until = reply.Now.Add(reply.Left)
 	}
-	return node.Holders{h}
+	return []node.Holder{h}
 }
 
 // describe completes a Held reply to a request for a share.
@@ -112,10 +116,24 @@ func parseSlots(text string) (free node.SlotSet, ok bool) {
 	return free, true
 }
 
+// parseKind reads what Share.Kind returns.
+func parseKind(kind string) (node.Share, bool) {
+	switch {
+	case kind == "":
+		return node.Share{}, true
+	case kind == "r":
+		return node.Share{Mode: node.Shared}, true
+	case len(kind) == 3 && kind[0] == 's':
+		s := node.Share{Mode: node.Slotted, Slots: (kind[1]-'0')*10 + kind[2] - '0'}
+		return s, s.Check() == nil && s.Kind() == kind
+	}
+	return node.Share{}, false
+}
+
 // cutKind takes the kind off the member of a queue.
 func cutKind(text string) (node.Share, string) {
 	kind, rest, ok := strings.Cut(text, "\x00")
-	if share, known := node.ParseKind(kind); ok && known && kind != "" {
+	if share, known := parseKind(kind); ok && known && kind != "" {
 		return share, rest
 	}
 	return node.Share{}, text

@@ -11,7 +11,7 @@ import (
 func TestGroupsAreRead(t *testing.T) {
 	first := time.UnixMicro(1794740065009426)
 	last := first.Add(time.Microsecond)
-	want := node.Holders{ // in the order of their tokens
+	want := []node.Holder{ // in the order of their tokens
 		{Value: "w", Until: last, Share: node.Share{Mode: node.Slotted, Slots: 2}},
 		{Value: "v", Token: 1794740038819640, Until: first, Share: node.Share{Mode: node.Slotted, Slots: 2, Slot: 1}},
 	}

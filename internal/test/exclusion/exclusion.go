@@ -1,6 +1,6 @@
 // Package exclusion judges histories of leases and tokens, for the simulation, the
-// torture, interop, the bench and the stores' tests. It shares nothing with node.Room
-// and node.Holders, which it judges.
+// torture, interop, the bench and the stores' tests. It shares nothing with nodestate.Room
+// and nodestate.Holders, which it judges.
 package exclusion
 
 import (

@@ -177,7 +177,7 @@ func (s *State) ownClaim(k int) *claim {
 }
 
 // holders returns the holders of the lock on a server.
-func (s *State) holders(i int) (all node.Holders) {
+func (s *State) holders(i int) (all nodestate.Holders) {
 	for _, h := range entry(s.servers[i]).Holders {
 		if h.Until.After(s.clockOf(i)) {
 			all = append(all, h)
@@ -199,7 +199,7 @@ func entry(srv *nodestate.Server) *nodestate.Entry {
 var nothing nodestate.Entry
 
 // has reports whether a value is one of the holders.
-func has(all node.Holders, value string) bool {
+func has(all nodestate.Holders, value string) bool {
 	return slices.ContainsFunc(all, func(h node.Holder) bool { return h.Value == value })
 }
 

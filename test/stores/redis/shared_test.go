@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
@@ -297,7 +298,7 @@ func TestMinimalClientBesideShares(t *testing.T) {
 			held[who] = share
 			count++
 		}
-		var room node.Room
+		var room nodestate.Room
 		slots := map[uint8]bool{}
 		for _, s := range held {
 			if !room.Take(s) || s.Mode == node.Slotted && slots[s.Slot] {

@@ -23,7 +23,7 @@ else
 end
 
 -- fits(kind, taken, count) reports whether there is room for one more of a kind:
--- the rule of node.Room.
+-- the rule of nodestate.Room.
 local function fits(kind, taken, count)
   if not taken then return true end
   return kind == taken and kind ~= '' and count < (kind == 'r' and 10000 or tonumber(string.sub(kind, 2)))
@@ -37,7 +37,7 @@ local function others()
 end
 
 -- place() returns the slot that a grant gives us; nil if there is no room. The rule
--- of node.Holders.Place.
+-- of nodestate.Holders.Place.
 local function place()
   if not fits(e.kind, others()) then return nil end
   if e.kind == '' then return e.slot end
