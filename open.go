@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -56,11 +56,11 @@ func Open(addresses string, opts *Options) (*Client, error) {
 // openNode refers to the driver of Redis directly, and not through the registry:
 // a program that does not call Open does not link it.
 func openNode(address string) (Node, error) {
-	switch node.Scheme(address) {
+	switch registry.Scheme(address) {
 	case "redis", "rediss":
 		return direct.Open(address, nil)
 	}
-	return node.Open(address)
+	return registry.Open(address)
 }
 
 // splitAddresses returns the addresses of a list. A password with a comma splits
@@ -77,7 +77,7 @@ func splitAddresses(list string) ([]string, error) {
 	}
 	secret := slices.ContainsFunc(all, func(a string) bool { return strings.Contains(a, "@") })
 	for i, a := range all {
-		if node.Scheme(a) != "" && strings.Contains(a, ":/") || strings.HasPrefix(a, "sqlite:") {
+		if registry.Scheme(a) != "" && strings.Contains(a, ":/") || strings.HasPrefix(a, "sqlite:") {
 			continue
 		}
 		value := a

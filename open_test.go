@@ -7,12 +7,13 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
 func TestOpenTakesAddressesOfEveryRegisteredStore(t *testing.T) {
 	names := []string{}
-	node.Register("memo", "example.com/memo", func(address string) (node.Node, error) {
+	registry.Register("memo", "example.com/memo", func(address string) (node.Node, error) {
 		names = append(names, address)
 		return memory.New(&memory.Options{Name: address}), nil
 	})
@@ -29,8 +30,8 @@ func TestOpenTakesAddressesOfEveryRegisteredStore(t *testing.T) {
 
 func TestOpenRefusesAddressesAndSaysWhatToDo(t *testing.T) {
 	open := func(string) (node.Node, error) { return memory.New(nil), nil }
-	node.Register("twice", "example.com/one", open)
-	node.Register("twice", "example.com/two", open)
+	registry.Register("twice", "example.com/one", open)
+	registry.Register("twice", "example.com/two", open)
 	for _, c := range []struct{ addresses, want string }{
 		{"", "one address or more"},
 		{" , ", "one address or more"},

@@ -16,6 +16,7 @@ import (
 	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/internal/nodeaddress"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 	_ "github.com/redlatch/redlatch/store/etcd"
 	_ "github.com/redlatch/redlatch/store/mysql"
 	_ "github.com/redlatch/redlatch/store/postgres"
@@ -153,14 +154,14 @@ func split(lists ...string) []string {
 // openNode returns the node of an address.
 func openNode(address string) (n redlatch.Node, err error) {
 	hint := "see redlatch help nodes"
-	switch node.Scheme(address) {
+	switch registry.Scheme(address) {
 	case "redis", "rediss":
 		n, err = direct.Open(address, nil)
 	case "sqlite":
 		hint = "try --nodes sqlite:FILE with a file that can be written"
 		fallthrough
 	default:
-		n, err = node.Open(address)
+		n, err = registry.Open(address)
 	}
 	switch {
 	case errors.Is(err, redlatch.ErrConfig):
@@ -180,7 +181,7 @@ var kinds = map[string]string{
 
 // kindOf returns the kind of node that an address is for; "" for none.
 func kindOf(address string) string {
-	transport, _, _ := strings.Cut(node.Scheme(address), "+")
+	transport, _, _ := strings.Cut(registry.Scheme(address), "+")
 	return kinds[transport]
 }
 

@@ -8,13 +8,14 @@ import (
 	"github.com/redlatch/redlatch/internal/nodeaddress"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 )
 
 func init() {
 	for _, scheme := range []string{"etcd", "etcds"} {
-		node.Register(scheme, "github.com/redlatch/redlatch/store/etcd", func(address string) (node.Node, error) { return Open(address, nil) })
+		registry.Register(scheme, "github.com/redlatch/redlatch/store/etcd", func(address string) (node.Node, error) { return Open(address, nil) })
 	}
 }
 

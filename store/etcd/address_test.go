@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 	"github.com/redlatch/redlatch/store/etcd"
 )
 
@@ -16,7 +17,7 @@ func TestAddresses(t *testing.T) {
 		"etcd://user:pass%40word@a/x?poll=true":    "etcd://a:2379/x",
 		"etcds://[2001:db8::7]:2380+[2001:db8::8]": "etcd://[2001:db8::7]:2380+[2001:db8::8]:2379/redlatch",
 	} {
-		n, err := node.Open(address)
+		n, err := registry.Open(address)
 		if err != nil {
 			t.Errorf("%s: %v", address, err)
 			continue

@@ -9,11 +9,12 @@ import (
 	"github.com/redlatch/redlatch/internal/nodeaddress"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 )
 
 func init() {
 	for _, scheme := range []string{"mysql", "mariadb"} {
-		node.Register(scheme, "github.com/redlatch/redlatch/store/mysql", func(address string) (node.Node, error) { return Open(address, nil) })
+		registry.Register(scheme, "github.com/redlatch/redlatch/store/mysql", func(address string) (node.Node, error) { return Open(address, nil) })
 	}
 }
 

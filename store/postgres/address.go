@@ -8,11 +8,12 @@ import (
 
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 )
 
 func init() {
 	for _, scheme := range []string{"postgres", "postgresql"} {
-		node.Register(scheme, "github.com/redlatch/redlatch/store/postgres", func(address string) (node.Node, error) { return Open(address, nil) })
+		registry.Register(scheme, "github.com/redlatch/redlatch/store/postgres", func(address string) (node.Node, error) { return Open(address, nil) })
 	}
 }
 

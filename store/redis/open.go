@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 )
 
 // Options are the settings of a node. The zero value works for Open.
@@ -67,9 +68,9 @@ func From(driver Driver, opts *Options) (node.Node, error) {
 	return New(driver, name), nil
 }
 
-// RegisterTopologies makes node.Open use a driver for Sentinel and Cluster.
+// RegisterTopologies makes registry.Open use a driver for Sentinel and Cluster.
 func RegisterTopologies(pkg string, open func(*Address) (Driver, error)) {
 	for _, scheme := range []string{"redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"} {
-		node.Register(scheme, pkg, func(address string) (node.Node, error) { return Open(address, nil, open) })
+		registry.Register(scheme, pkg, func(address string) (node.Node, error) { return Open(address, nil, open) })
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 )
 
 func TestAddressNamesTheFile(t *testing.T) {
@@ -25,7 +25,7 @@ func TestAddressNamesTheFile(t *testing.T) {
 			t.Errorf("%s is %s, want %s", address, n, want)
 		}
 		n.Close()
-		byScheme, err := node.Open("sqlite:" + file)
+		byScheme, err := registry.Open("sqlite:" + file)
 		must(t, err)
 		byScheme.Close()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/node/registry"
 	_ "modernc.org/sqlite" // the driver
 )
 
@@ -21,7 +22,7 @@ import (
 const openLimit = 10 * time.Second
 
 func init() {
-	node.Register("sqlite", "github.com/redlatch/redlatch/store/sqlite", func(address string) (node.Node, error) { return Open(address, nil) })
+	registry.Register("sqlite", "github.com/redlatch/redlatch/store/sqlite", func(address string) (node.Node, error) { return Open(address, nil) })
 }
 
 // Options are the settings of a node. The zero value works.

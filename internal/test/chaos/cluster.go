@@ -21,6 +21,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	contract "github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -238,7 +239,7 @@ func (n *node) open(address string) (contract.Node, error) {
 	if n.kind == Redis {
 		return direct.Open(url, nil)
 	}
-	return contract.Open(url)
+	return registry.Open(url)
 }
 
 // declare marks the servers as new, with the bounds of the run.

@@ -29,6 +29,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/registry"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -93,7 +94,7 @@ func Waiting(t testing.TB, env []string, name string, count int) (look node.List
 			nodes, err = direct.Nodes(strings.Split(value, ",")...)
 		case key == "REDLATCH_STATE_DIR":
 			var n node.Node
-			n, err = node.Open("sqlite:" + filepath.Join(value, "redlatch", "locks.db"))
+			n, err = registry.Open("sqlite:" + filepath.Join(value, "redlatch", "locks.db"))
 			nodes = []node.Node{n}
 		}
 		check.Must(t, err)

@@ -1,20 +1,20 @@
-package node
+// Package registry has the schemes of addresses, such as postgres, and the store that
+// opens each. Importing a store registers its schemes.
+package registry
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-)
 
-// An Opener returns the node of an address, which it gets as a whole. It connects
-// when the node is first used, so a store that cannot be reached is no error.
-type Opener func(address string) (Node, error)
+	"github.com/redlatch/redlatch/node"
+)
 
 // opener is one that a package has registered.
 type opener struct {
 	pkg  string
-	open Opener
+	open func(address string) (node.Node, error)
 }
 
 var registry = struct {
@@ -22,10 +22,11 @@ var registry = struct {
 	schemes map[string][]opener
 }{schemes: map[string][]opener{}}
 
-// Register makes Open use a store for a scheme of addresses, in lower case, such
-// as postgres.
-// Stores call it when their package is imported; pkg is the import path.
-func Register(scheme, pkg string, open Opener) {
+// Register makes Open use a store for a scheme of addresses, in lower case, such as
+// postgres. Stores call it when their package is imported; pkg is the import path.
+// open gets the whole address. The node connects when it is first used, so a store
+// that cannot be reached is no error.
+func Register(scheme, pkg string, open func(address string) (node.Node, error)) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
 	registry.schemes[scheme] = append(registry.schemes[scheme], opener{pkg, open})
@@ -45,7 +46,7 @@ func Scheme(address string) string {
 // scheme. The error for a scheme that nobody has registered names the package to
 // import. Errors show no more of the address than its scheme: it may have a
 // password in it.
-func Open(address string) (Node, error) {
+func Open(address string) (node.Node, error) {
 	scheme := Scheme(address)
 	registry.mu.Lock()
 	found := slices.Clone(registry.schemes[scheme])
@@ -60,7 +61,7 @@ func Open(address string) (Node, error) {
 	for i, o := range found {
 		pkgs[i] = o.pkg
 	}
-	return nil, &ConfigError{Field: "address", Value: scheme + ":…", Bound: fmt.Sprintf(
+	return nil, &node.ConfigError{Field: "address", Value: scheme + ":…", Bound: fmt.Sprintf(
 		"opened by one store, but %s are imported: make the nodes with the Open function of one of them", strings.Join(pkgs, " and "))}
 }
 
@@ -77,8 +78,8 @@ var stores = map[string]string{
 
 func unknown(scheme string) error {
 	if pkg, ok := stores[scheme]; ok {
-		return &ConfigError{Field: "address", Value: scheme + ":…", Bound: fmt.Sprintf(
+		return &node.ConfigError{Field: "address", Value: scheme + ":…", Bound: fmt.Sprintf(
 			"of a store that is imported: go get github.com/redlatch/redlatch/%[1]s, and add import _ \"github.com/redlatch/redlatch/%[1]s\"", pkg)}
 	}
-	return &ConfigError{Field: "address", Value: scheme, Bound: "an address such as redis://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, etcd://HOST, zookeeper://HOST or sqlite:FILE"}
+	return &node.ConfigError{Field: "address", Value: scheme, Bound: "an address such as redis://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, etcd://HOST, zookeeper://HOST or sqlite:FILE"}
 }
