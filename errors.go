@@ -106,7 +106,7 @@ type HeldError struct {
 	Holders []Holder
 	// Nodes has one entry for each node, in the order in which they were passed
 	// to New: what it answered in the last round. Package admin leaves it out.
-	Nodes []node.Result
+	Nodes []observe.Result
 }
 
 func (e *HeldError) Error() string {
@@ -134,7 +134,7 @@ type QuorumError struct {
 	Late bool
 	// Nodes has one entry for each node, in the order in which they were passed
 	// to New.
-	Nodes []node.Result
+	Nodes []observe.Result
 	// Quarantined is how many nodes are quarantined, and QuarantineLeft how long
 	// it takes until enough of them are not. QuarantineLeft is 0 if something
 	// else prevents a quorum too, which does not end by itself.
@@ -196,7 +196,7 @@ const waitOut = "wait until quarantine ends, as redlatch init does: a lock from 
 // quarantined reports whether a node is quarantined, for the given reason if
 // that is not empty.
 func (e *QuorumError) quarantined(reason string) bool {
-	return slices.ContainsFunc(e.Nodes, func(r node.Result) bool {
+	return slices.ContainsFunc(e.Nodes, func(r observe.Result) bool {
 		return r.Err == nil && r.Reply.Status == node.Quarantined && (reason == "" || r.Reply.Reason == reason)
 	})
 }
@@ -358,7 +358,7 @@ const (
 	didRefuse
 )
 
-func saidBy(r node.Result) said {
+func saidBy(r observe.Result) said {
 	switch {
 	case r.Err == runner.ErrPending:
 		return nothingYet

@@ -16,6 +16,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // held asks once. It returns the refusal and its first holder.
@@ -94,7 +95,7 @@ func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 		"another client":  {node.Reply{Taken: node.Taken{Value: "plain", HolderToken: token(-time.Minute)}}, `another client ("plain")` + expires},
 	} {
 		c.reply.Status, c.reply.Now, c.reply.Left = node.Held, now, 8*time.Second
-		h := holders.Of[redlatch.Holder](node.Result{Reply: c.reply})
+		h := holders.Of[redlatch.Holder](observe.Result{Reply: c.reply})
 		if len(h) != 1 || h[0].String() != c.want {
 			t.Errorf("%s: %v, want %s", name, h, c.want)
 		}
@@ -111,7 +112,7 @@ func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 		strings.Repeat("\x80", 100):     `"` + strings.Repeat(`\x80`, 64) + `"…`,
 	} {
 		for _, status := range []node.Status{node.Held, node.Foreign} {
-			h := holders.Of[redlatch.Holder](node.Result{Reply: node.Reply{Status: status, Taken: node.Taken{Value: value, Format: value}, Left: time.Second}})[0]
+			h := holders.Of[redlatch.Holder](observe.Result{Reply: node.Reply{Status: status, Taken: node.Taken{Value: value, Format: value}, Left: time.Second}})[0]
 			if status == node.Foreign && value == long {
 				want = long // a type is a word; it is quoted only if it is not printable
 			}

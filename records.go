@@ -10,6 +10,7 @@ import (
 	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // job is a call of Once, or of Completed: protocol.Job decides, and this asks the
@@ -30,7 +31,7 @@ func (j *job) handle(ctx context.Context, what protocol.JobEventKind) (protocol.
 	}
 	var op node.Op
 	var began time.Duration
-	var results []node.Result
+	var results []observe.Result
 	for asks := j.Handle(protocol.JobEvent{Kind: what}); len(asks) > 0; {
 		round := j.Round
 		op, began = asks[0].Request.Op, cluster.Clock().Uptime()
@@ -61,7 +62,7 @@ func (j *job) handle(ctx context.Context, what protocol.JobEventKind) (protocol.
 
 // unknown is the error if too few nodes are sure that the occurrence is not
 // completed, and others do not answer.
-func (j *job) unknown(results []node.Result) error {
+func (j *job) unknown(results []observe.Result) error {
 	var away, lost, why []string
 	for i, r := range results {
 		switch {
@@ -80,7 +81,7 @@ func (j *job) unknown(results []node.Result) error {
 
 // noQuorum is the error if a quorum did not answer a request that is no part of a
 // claim.
-func (c *Client) noQuorum(ctx context.Context, op node.Op, name string, began time.Duration, results []node.Result) error {
+func (c *Client) noQuorum(ctx context.Context, op node.Op, name string, began time.Duration, results []observe.Result) error {
 	quorum := &QuorumError{Op: op, Name: name, Need: protocol.Quorum(len(results)), Elapsed: c.cluster.Clock().Uptime() - began, Nodes: results}
 	quorum.countQuarantined()
 	err := error(quorum)

@@ -13,6 +13,7 @@ import (
 	"github.com/redlatch/redlatch/internal/clientaccess"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Admin operates the nodes of one client. It is safe for use by many
@@ -45,10 +46,10 @@ func ask[T any](ctx context.Context, c *runner.Cluster, limit time.Duration, do 
 }
 
 // results returns the answers of the nodes as errors and events have them.
-func (a *Admin) results(replies []node.Reply, errs []error) []node.Result {
-	all := make([]node.Result, len(errs))
+func (a *Admin) results(replies []node.Reply, errs []error) []observe.Result {
+	all := make([]observe.Result, len(errs))
 	for i, m := range a.c.Members() {
-		all[i] = node.Result{Node: m.Name(), Reply: replies[i], Err: errs[i]}
+		all[i] = observe.Result{Node: m.Name(), Reply: replies[i], Err: errs[i]}
 	}
 	return all
 }

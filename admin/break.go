@@ -32,7 +32,7 @@ type BreakReport struct {
 	Token redlatch.Token
 	// Nodes has one entry for each node, in the order of the client's nodes.
 	// The status is Granted where the lock is broken.
-	Nodes []node.Result
+	Nodes []observe.Result
 }
 
 // Break takes a lock away from its holder and raises its fence, so that the
@@ -117,7 +117,7 @@ func (a *Admin) unbroken(ctx context.Context, name string, t protocol.Tally, fai
 }
 
 // tallyOf counts the nodes' answers to an operator's request.
-func tallyOf(results []node.Result) protocol.Tally {
+func tallyOf(results []observe.Result) protocol.Tally {
 	t := protocol.Tally{Nodes: len(results)}
 	for _, r := range results {
 		switch {

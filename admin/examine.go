@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/clientaccess"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
@@ -170,7 +171,7 @@ func (a *Admin) conclude(up *Checkup) {
 		n := &up.Nodes[i]
 		if n.Err != nil {
 			add(risk.Finding{Severity: risk.Warning, Check: "reach", Node: n.Node,
-				Found: node.ErrorText(n.Err),
+				Found: lockerrors.Text(n.Err),
 				Means: "another failure may lose the quorum",
 				Do:    "see that it runs, and that this machine and this user may reach it"})
 			continue
@@ -292,13 +293,13 @@ func judgeMarker(n *NodeCheckup) risk.Finding {
 	f := risk.Finding{Check: "marker", Node: n.Node}
 	switch s := n.State; {
 	case s.Reason == node.ReasonBarred:
-		f.Severity, f.Found = risk.Danger, "barred: "+node.ReasonText(s.Reason)
+		f.Severity, f.Found = risk.Danger, "barred: "+lockerrors.Reason(s.Reason)
 		f.Means, f.Do = "it grants nothing", runner.RunAgain
 	case s.Err != nil:
-		f.Severity, f.Found = risk.Danger, node.ErrorText(s.Err)
+		f.Severity, f.Found = risk.Danger, lockerrors.Text(s.Err)
 		f.Means, f.Do = "it refuses this client: with two memberships both could hold one lock", "give the membership that it is marked for, or do as the message says"
 	case s.Left > 0:
-		f.Severity, f.Found = risk.Warning, node.QuarantineText(s.Left, s.Reason)
+		f.Severity, f.Found = risk.Warning, lockerrors.Quarantine(s.Left, s.Reason)
 		f.Means, f.Do = "until then it grants nothing", "wait, as redlatch init does"
 	case !s.Trusted:
 		f.Severity, f.Found = risk.Warning, "not marked, or restarted since"

@@ -12,6 +12,7 @@ import (
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // ErrNotFresh is returned by Init with AssumeFresh when nodes are, or have
@@ -155,7 +156,7 @@ func markError(states []runner.NodeState) error {
 		if errors.Is(s.Err, node.ErrConfig) {
 			return s.Err
 		}
-		r := node.Result{Node: s.Node, Err: s.Err}
+		r := observe.Result{Node: s.Node, Err: s.Err}
 		r.Reply.Status = node.Granted
 		e.Nodes = append(e.Nodes, r)
 		bad = bad || s.Err != nil
@@ -212,4 +213,4 @@ func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progr
 // last answer, with the reason and the time left. A node whose reason is
 // ReasonUnmarked or ReasonRemark has that time left from the moment when it is
 // marked. Quarantined sends no request.
-func (a *Admin) Quarantined() []node.Result { return a.c.Quarantined() }
+func (a *Admin) Quarantined() []observe.Result { return a.c.Quarantined() }

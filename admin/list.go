@@ -14,6 +14,7 @@ import (
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/internal/steptimeout"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // errCannotList is the error for a node that is no Lister.
@@ -101,7 +102,7 @@ type Survey struct {
 	// break for about an hour.
 	Broken []LockState
 	// Failed are the nodes that did not answer.
-	Failed []node.Result
+	Failed []observe.Result
 }
 
 // List returns the locks that are held or waited for on any node, and those that
@@ -136,7 +137,7 @@ func (a *Admin) list(ctx context.Context, probed *Pulse) (*Survey, error) {
 	s := &Survey{}
 	for i, m := range a.c.Members() {
 		if errs[i] != nil {
-			s.Failed = append(s.Failed, node.Result{Node: m.Name(), Err: errs[i]})
+			s.Failed = append(s.Failed, observe.Result{Node: m.Name(), Err: errs[i]})
 		}
 	}
 	keys := map[string]bool{}
@@ -210,17 +211,17 @@ func (a *Admin) tooFew(name string, start time.Duration, errs []error) error {
 }
 
 // result is the node's answer as one to a request, which names one holder.
-func (n *NodeListing) result() node.Result {
-	return node.Result{Node: n.Node, Reply: n.Reply}
+func (n *NodeListing) result() observe.Result {
+	return observe.Result{Node: n.Node, Reply: n.Reply}
 }
 
 // each returns an answer for each holder. A single holder may be a foreign one,
 // about which the reply says more than the listing.
-func (n *NodeListing) each() []node.Result {
+func (n *NodeListing) each() []observe.Result {
 	if len(n.Holders) < 2 {
-		return []node.Result{n.result()}
+		return []observe.Result{n.result()}
 	}
-	all := make([]node.Result, len(n.Holders))
+	all := make([]observe.Result, len(n.Holders))
 	for i, h := range n.Holders {
 		all[i] = n.result()
 		r := &all[i].Reply
@@ -234,7 +235,7 @@ func (n *NodeListing) each() []node.Result {
 func (a *Admin) lockState(key string, found []node.Listing, errs []error) LockState {
 	nodes := make([]NodeListing, len(found))
 	s := LockState{Name: strings.TrimPrefix(key, a.in.Prefix), Nodes: nodes}
-	var results []node.Result
+	var results []observe.Result
 	waiters := map[node.Waiter]int{}
 	for i, m := range a.c.Members() {
 		n := &nodes[i]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -59,11 +60,11 @@ func readiness(s runner.NodeState) Readiness {
 	r := Readiness{Node: s.Node, Err: s.Err}
 	switch {
 	case s.Reason == node.ReasonBarred:
-		r.Why = "barred: " + node.ReasonText(s.Reason)
+		r.Why = "barred: " + lockerrors.Reason(s.Reason)
 	case s.Err != nil:
-		r.Why = node.ErrorText(s.Err)
+		r.Why = lockerrors.Text(s.Err)
 	case s.Left > 0:
-		r.Why, r.Left = "quarantined: "+node.ReasonText(s.Reason), s.Left
+		r.Why, r.Left = "quarantined: "+lockerrors.Reason(s.Reason), s.Left
 	case !s.Trusted:
 		r.Why = "not marked, and too few nodes answer to confirm the membership: run redlatch init when they do"
 	case s.Marked != nil && s.TrustedFor < protocol.Settling(s.Marked.MaxTTL):

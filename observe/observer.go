@@ -81,7 +81,7 @@ type RoundEnd struct {
 	Elapsed time.Duration
 	// Nodes is what each node has answered when the round ended. The Err of one
 	// that had not answered yet says so; NodeObserver reports its answer.
-	Nodes []node.Result
+	Nodes []Result
 	// Err is a *QuorumError that says what each node did; nil if Won.
 	Err error
 }

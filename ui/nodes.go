@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/risk"
 )
@@ -98,13 +99,13 @@ func newHealth(p *admin.NodePulse, guarded bool, at time.Time) nodeHealth {
 		n.health, n.why = noAnswer, errorText(p.Err)
 	case !guarded:
 	case s.Reason == node.ReasonBarred:
-		n.health, n.why = refused, "barred: "+node.ReasonText(s.Reason)
+		n.health, n.why = refused, "barred: "+lockerrors.Reason(s.Reason)
 	case errors.Is(s.Err, node.ErrConfig):
 		n.health, n.why = refused, errorText(s.Err)
 	case s.Err != nil:
 		n.health, n.why, n.known = noAnswer, errorText(s.Err), false
 	case s.Left > 0:
-		n.health, n.why, n.until = quarantined, node.ReasonText(s.Reason), at.Add(s.Left)
+		n.health, n.why, n.until = quarantined, lockerrors.Reason(s.Reason), at.Add(s.Left)
 	case !s.Trusted:
 		n.health, n.why = unmarked, "new, or restarted since it was marked"
 	case s.Marked != nil && s.Replicas < s.Marked.Replicas:
@@ -126,5 +127,5 @@ func serving(nodes []nodeHealth) int {
 
 // errorText is an error on one line.
 func errorText(err error) string {
-	return strings.Join(strings.Fields(node.ErrorText(err)), " ")
+	return strings.Join(strings.Fields(lockerrors.Text(err)), " ")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // ErrFailed is returned by Lock if the context ended before it had the lock.
@@ -72,7 +73,7 @@ func (err *nodesError) Unwrap() []error { return append([]error{err.cause}, err.
 // refusal returns the error of a round that found no majority, as redsync has
 // it: *ErrTaken if a majority of nodes has another holder, else what each node
 // said. cause is redlatch's error.
-func refusal(nodes []node.Result, quorum int, cause error) error {
+func refusal(nodes []observe.Result, quorum int, cause error) error {
 	var taken []int
 	err := &nodesError{cause: cause}
 	for i, r := range nodes {
@@ -98,7 +99,7 @@ func notExtended(err error, nodes, quorum int) error {
 	var answers *redlatch.QuorumError
 	switch found := errors.As(err, &answers); {
 	case errors.Is(err, redlatch.ErrLost) && !found:
-		answers = &redlatch.QuorumError{Nodes: make([]node.Result, nodes)} // all of them must be taken for lost
+		answers = &redlatch.QuorumError{Nodes: make([]observe.Result, nodes)} // all of them must be taken for lost
 	case !found:
 		return err
 	}
@@ -131,7 +132,7 @@ func notUnlocked(err error, quorum int) error {
 }
 
 // answers returns what the nodes answered in the last round of a Lock that failed.
-func answers(err error) []node.Result {
+func answers(err error) []observe.Result {
 	var held *redlatch.HeldError
 	var quorum *redlatch.QuorumError
 	switch {

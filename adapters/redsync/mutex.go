@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // A Mutex is a distributed lock. It is safe for use by many goroutines; they
@@ -267,11 +268,11 @@ func (m *Mutex) ValidContext(ctx context.Context) (bool, error) {
 	if value == "" {
 		return false, nil
 	}
-	results := make([]node.Result, len(s.nodes))
+	results := make([]observe.Result, len(s.nodes))
 	var all sync.WaitGroup
 	for i, n := range s.nodes {
 		all.Go(func() {
-			r := node.Result{Node: n.String()}
+			r := observe.Result{Node: n.String()}
 			r.Reply, r.Err = n.Do(orBackground(ctx), node.Request{Op: node.OpInspect, Name: m.rs.opts.Prefix + m.name})
 			if r.Reply.Status == node.Held && r.Reply.Value == value {
 				r.Reply.Status = node.Granted

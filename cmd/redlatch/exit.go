@@ -14,7 +14,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/internal/lockerrors"
 )
 
 // The exit codes that are not CMD's own. They follow sysexits.h and the shell
@@ -174,7 +174,7 @@ const hintTTL = "try without --ttl: the lock is kept for as long as CMD runs, wh
 
 // message is an error on one line, without the prefix that the reporter adds.
 func message(err error) string {
-	return harmless(strings.Join(strings.Fields(node.ErrorText(err)), " "))
+	return harmless(strings.Join(strings.Fields(lockerrors.Text(err)), " "))
 }
 
 // cannotRun is the outcome of a command that cannot be run. started says that

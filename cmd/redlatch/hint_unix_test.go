@@ -11,7 +11,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/certs"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/redis"
 )
 
@@ -71,18 +71,18 @@ func TestHintIsForTheCause(t *testing.T) {
 }
 
 func TestHintForSeveralCausesIsThatOfMostNodes(t *testing.T) {
-	refused := node.Result{Err: syscall.ECONNREFUSED}
-	closed := node.Result{Err: redis.NewServerError("NOAUTH Authentication required.")}
-	full := node.Result{Err: redis.NewServerError("OOM command not allowed")}
-	other := node.Result{Err: errors.New("something else")}
+	refused := observe.Result{Err: syscall.ECONNREFUSED}
+	closed := observe.Result{Err: redis.NewServerError("NOAUTH Authentication required.")}
+	full := observe.Result{Err: redis.NewServerError("OOM command not allowed")}
+	other := observe.Result{Err: errors.New("something else")}
 	for _, c := range []struct {
-		nodes []node.Result
+		nodes []observe.Result
 		want  string
 	}{
-		{[]node.Result{closed, refused, refused}, hintRefused + " (and see the other nodes' errors)"},
-		{[]node.Result{closed, other, {}}, hintPassword},
-		{[]node.Result{full, full, {}}, ""}, // the error itself says what to do
-		{[]node.Result{other, other, {}}, hintMajority},
+		{[]observe.Result{closed, refused, refused}, hintRefused + " (and see the other nodes' errors)"},
+		{[]observe.Result{closed, other, {}}, hintPassword},
+		{[]observe.Result{full, full, {}}, ""}, // the error itself says what to do
+		{[]observe.Result{other, other, {}}, hintMajority},
 	} {
 		if got := quorumHint(&redlatch.QuorumError{Nodes: c.nodes}); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

@@ -19,6 +19,7 @@ import (
 	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 func newLock(say *reporter) *cobra.Command {
@@ -266,7 +267,7 @@ func lostHint(err error) string {
 	var quorum *redlatch.QuorumError
 	hint := "it expired, was broken or was unlocked before"
 	if errors.As(err, &lost) && errors.As(err, &quorum) && quorum.Op == node.OpExtend &&
-		slices.ContainsFunc(quorum.Nodes, func(r node.Result) bool { return r.Err == nil && r.Reply.Fence >= lost.Token }) {
+		slices.ContainsFunc(quorum.Nodes, func(r observe.Result) bool { return r.Err == nil && r.Reply.Fence >= lost.Token }) {
 		return hint
 	}
 	return hint + "; if not, check that --nodes is the same as for lock"

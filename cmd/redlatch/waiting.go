@@ -155,8 +155,8 @@ func (w *waiting) look(ctx context.Context) waitView {
 }
 
 // inspect asks every node about a lock.
-func inspect(ctx context.Context, nodes []redlatch.Node, name string) []node.Result {
-	answers := make([]node.Result, len(nodes))
+func inspect(ctx context.Context, nodes []redlatch.Node, name string) []observe.Result {
+	answers := make([]observe.Result, len(nodes))
 	var asked sync.WaitGroup
 	for i, n := range nodes {
 		asked.Go(func() {
@@ -274,7 +274,7 @@ func (p *places) Waiting(_ context.Context, w observe.Waiting) {
 	p.seen = waitView{name: w.Name, place: w.Place, outage: why}
 	if quorum := (*redlatch.QuorumError)(nil); errors.As(w.Err, &quorum) {
 		p.seen.left, p.seen.quarantined = quorum.QuarantineLeft, quorum.Quarantined
-		p.seen.fresh = slices.ContainsFunc(quorum.Nodes, func(r node.Result) bool { return r.Err == nil && r.Reply.Reason == node.ReasonNew })
+		p.seen.fresh = slices.ContainsFunc(quorum.Nodes, func(r observe.Result) bool { return r.Err == nil && r.Reply.Reason == node.ReasonNew })
 	}
 	then := p.endured(w.Err, outage)
 	p.mu.Unlock()

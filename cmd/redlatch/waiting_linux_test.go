@@ -15,6 +15,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 const wiped = "\r\x1b[K"
@@ -44,7 +45,7 @@ func TestWaitingLineObeysNobody(t *testing.T) {
 	value := strings.Repeat("0", 32) + ":host/1/\x1b]0;pwned\a"
 	view := func(r node.Reply) waitView {
 		r.Status = node.Held
-		return waitView{name: "job", holders: holders.Of[redlatch.Holder](node.Result{Reply: r}), nodes: 1, place: 2, waited: 3 * time.Second}
+		return waitView{name: "job", holders: holders.Of[redlatch.Holder](observe.Result{Reply: r}), nodes: 1, place: 2, waited: 3 * time.Second}
 	}
 	got := view(node.Reply{Taken: node.Taken{Value: value}, Left: 1234 * time.Millisecond}).line()
 	if strings.ContainsAny(got, "\x1b\a") || !strings.HasPrefix(got, `redlatch: waiting for "job", 2nd in the queue (3s so far): held by another client ("`) ||

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Kind is redlatch.HolderKind.
@@ -35,7 +36,7 @@ type holder = struct {
 
 // Of returns the holders that nodes name in their answers to one request. The one that
 // most nodes name comes first.
-func Of[H ~holder](results ...node.Result) (all []H) {
+func Of[H ~holder](results ...observe.Result) (all []H) {
 	type key struct{ kind, value string }
 	byKey := map[key]int{}
 	var holders []holder

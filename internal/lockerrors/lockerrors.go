@@ -1,5 +1,6 @@
 // Package lockerrors defines the errors of locks and leases. Package redlatch returns
-// them under the same names, and package observe makes labels of them.
+// them under the same names, and package observe makes labels of them. It also says the
+// errors and quarantines of nodes in words.
 package lockerrors
 
 import (

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Claim runs a protocol.Claim: it passes events to it, and does what they make
@@ -108,7 +109,7 @@ type step struct {
 
 	// The request that an answer is for, nil for other events; and the answer.
 	request *protocol.Message
-	result  node.Result
+	result  observe.Result
 
 	reads *parker // the caller reads the answers itself, if it can; else nil
 }
@@ -191,7 +192,7 @@ func (cl *Claim) step(s *step, where goroutine) {
 
 // reuse returns the step to the pool.
 func (s *step) reuse() {
-	s.event, s.by, s.request, s.result, s.reads = protocol.Event{}, nil, nil, node.Result{}, nil
+	s.event, s.by, s.request, s.result, s.reads = protocol.Event{}, nil, nil, observe.Result{}, nil
 	steps.Put(s)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // flight is one request of a claim to a node, until its answer is handled. It is
@@ -50,7 +51,7 @@ func (cl *Claim) send(a *Attempt, all []protocol.Message, where goroutine) {
 		f.cl, f.m, f.message, f.limit = cl, cl.c.members[all[i].Node], all[i], limit
 		switch {
 		case !f.begin():
-			f.land(node.Result{Node: f.m.name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}, where)
+			f.land(observe.Result{Node: f.m.name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}, where)
 		case f.m.starter != nil && f.m.identified.Load():
 			f.start()
 		default:
@@ -151,7 +152,7 @@ func (f *flight) call() {
 }
 
 // landed handles the answer to a request that was sent.
-func (f *flight) landed(r node.Result, where goroutine) {
+func (f *flight) landed(r observe.Result, where goroutine) {
 	c := f.cl.c
 	if f.message.Probe {
 		f.m.probeEnd()
@@ -161,7 +162,7 @@ func (f *flight) landed(r node.Result, where goroutine) {
 }
 
 // land passes the answer to the claim.
-func (f *flight) land(r node.Result, where goroutine) {
+func (f *flight) land(r observe.Result, where goroutine) {
 	s := steps.Get().(*step)
 	s.result, s.event.Again = r, f.again || r.Reply.Again
 	f.cl.answered(s, &f.message, where)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // GuardMode says whether nodes that may have forgotten locks are quarantined. The
@@ -180,7 +181,7 @@ func (c *Cluster) SetParameters(g node.Guard) { c.guard.current.Store(&g) }
 
 // Mismatch returns how the nodes' markers differ from the client's settings;
 // nil if they do not.
-func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
+func (c *Cluster) Mismatch(results []observe.Result, ttl time.Duration) error {
 	mine := c.guard.parameters()
 	for _, r := range results {
 		if r.Err != nil || r.Reply.Status != node.Misconfigured {

@@ -3,6 +3,7 @@ package runner
 import (
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
@@ -29,7 +30,7 @@ func (m *Member) health() observe.NodeHealth {
 	}
 	var why string
 	if why, h.Left, h.Quarantined = m.quarantine(); h.Quarantined {
-		h.Reason = node.ReasonText(why)
+		h.Reason = lockerrors.Reason(why)
 	}
 	return h
 }
@@ -42,7 +43,7 @@ func (m *Member) changed() {
 }
 
 // observeEnd reports an answer of the node.
-func (m *Member) observeEnd(op node.Op, r node.Result, took time.Duration) {
+func (m *Member) observeEnd(op node.Op, r observe.Result, took time.Duration) {
 	if o := m.cluster.cfg.Observer; o != nil {
 		o.NodeEnd(observe.NodeEnd{Node: m.name, Op: op, Status: r.Reply.Status, Elapsed: took, Err: r.Err})
 	}

@@ -6,8 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // This file brings nodes back into service that have lost their marker, or
@@ -102,11 +104,11 @@ func (c *Cluster) markAgain(name string) (marked int) {
 }
 
 // Quarantined returns the nodes that are known to be in quarantine.
-func (c *Cluster) Quarantined() []node.Result {
-	var out []node.Result
+func (c *Cluster) Quarantined() []observe.Result {
+	var out []observe.Result
 	for _, m := range c.members {
 		if why, left, ok := m.quarantine(); ok {
-			out = append(out, node.Result{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: why}, Left: left}})
+			out = append(out, observe.Result{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: why}, Left: left}})
 		}
 	}
 	return out
@@ -159,7 +161,7 @@ func (m *Member) noteQuarantine(op node.Op, reply node.Reply) (changed bool) {
 		if m.quarantined.Swap(q) != nil {
 			return false
 		}
-		m.cluster.say(slog.LevelWarn, "redlatch: node is quarantined", "node", m.name, "left", left, "reason", node.ReasonText(reply.Reason))
+		m.cluster.say(slog.LevelWarn, "redlatch: node is quarantined", "node", m.name, "left", left, "reason", lockerrors.Reason(reply.Reason))
 		return true
 	}
 	if reply.Status != node.Granted || op != node.OpAcquire && op != node.OpRepair {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // NodeState is what a node's marker says. Its Reason may also be ReasonBarred.
@@ -284,7 +285,7 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Mar
 				case node.Stale:
 					s.Err = fmt.Errorf("redlatch: the request came too late, at %v by the clock of %s: run it again", reply.Now, m.name)
 				case node.Misconfigured:
-					s.Err = c.Mismatch([]node.Result{{Node: m.name, Reply: node.Reply{Status: reply.Status, Marker: reply.Marker}}}, 0)
+					s.Err = c.Mismatch([]observe.Result{{Node: m.name, Reply: node.Reply{Status: reply.Status, Marker: reply.Marker}}}, 0)
 				}
 			}
 			states[i] = s

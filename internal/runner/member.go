@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Member is a node as a client knows it: what its answers have shown so far.
@@ -80,13 +81,13 @@ func (m *Member) Failing() bool { return m.failing.Load() }
 func (m *Member) Node() node.Node { return m.node }
 
 // Call asks the node, and records what the answer shows about it.
-func (m *Member) Call(ctx context.Context, req node.Request) node.Result {
+func (m *Member) Call(ctx context.Context, req node.Request) observe.Result {
 	return m.call(ctx, req, nil)
 }
 
 // call is Call, after the release of an abandoned claim of ours that is known to
 // be in the way, if there is one.
-func (m *Member) call(ctx context.Context, req node.Request, release *node.Request) node.Result {
+func (m *Member) call(ctx context.Context, req node.Request, release *node.Request) observe.Result {
 	m.begin()
 	sent := m.cluster.clock.Uptime()
 	reply, err := m.ask(ctx, req, release)
@@ -104,7 +105,7 @@ func (m *Member) begin() {
 
 // end records what an answer shows about the node; late if the time limit has
 // passed.
-func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late bool) node.Result {
+func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late bool) observe.Result {
 	m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
 	m.inflight.Add(-1)
 	changed := false
@@ -132,7 +133,7 @@ func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late 
 	if changed {
 		m.changed()
 	}
-	return node.Result{Node: m.name, Reply: reply, Err: err}
+	return observe.Result{Node: m.name, Reply: reply, Err: err}
 }
 
 // timedOut reports whether a call had no answer in time, in any driver's form.

@@ -5,11 +5,12 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // answer is a node's answer to the request with that number.
 type answer struct {
-	node.Result
+	observe.Result
 	seq uint32
 }
 
@@ -46,7 +47,7 @@ func (cl *Claim) answered(s *step, e *protocol.Message, where goroutine) {
 
 // store keeps a node's answer, for the errors that a caller gets. The mutex is
 // held.
-func (cl *Claim) store(e *protocol.Message, r *node.Result) {
+func (cl *Claim) store(e *protocol.Message, r *observe.Result) {
 	// Late answers to a lease are not reported, so they are not stored. Neither
 	// are grants, as long as no other answer is.
 	op := e.Request.Op
@@ -64,7 +65,7 @@ func (cl *Claim) store(e *protocol.Message, r *node.Result) {
 }
 
 // misfit returns how the marker of a node that refused differs from ours.
-func (cl *Claim) misfit(e *protocol.Message, r *node.Result) protocol.Misfit {
+func (cl *Claim) misfit(e *protocol.Message, r *observe.Result) protocol.Misfit {
 	if r.Err != nil || r.Reply.Status != node.Misconfigured || e.Request.Guard == nil {
 		return protocol.Fits
 	}
@@ -114,7 +115,7 @@ func (cl *Claim) adopt(where goroutine) {
 }
 
 // markersOf returns the markers of the nodes that refused because of them.
-func markersOf(results []node.Result) (theirs []node.Guard) {
+func markersOf(results []observe.Result) (theirs []node.Guard) {
 	for _, r := range results {
 		if r.Err == nil && r.Reply.Status == node.Misconfigured && r.Reply.Guard != nil {
 			theirs = append(theirs, *r.Reply.Guard)
@@ -143,12 +144,12 @@ func (cl *Claim) awaitMark(a *Attempt) {
 
 // Results returns what each node answered in the last round, or why there is no
 // answer. The mutex is held.
-func (cl *Claim) Results() []node.Result {
-	results := make([]node.Result, len(cl.c.members))
+func (cl *Claim) Results() []observe.Result {
+	results := make([]observe.Result, len(cl.c.members))
 	for i, m := range cl.c.members {
 		r := &results[i]
 		r.Node = m.name
-		said := node.Result{Node: m.name, Reply: node.Reply{Status: node.Granted}}
+		said := observe.Result{Node: m.name, Reply: node.Reply{Status: node.Granted}}
 		if cl.answers != nil && (*cl.answers)[i].seq != 0 {
 			said = (*cl.answers)[i].Result
 		}

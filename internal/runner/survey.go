@@ -6,20 +6,21 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Inspect asks all nodes who has the key, until enough reports true: see survey.
-func (c *Cluster) Inspect(ctx context.Context, key string, enough func() bool) []node.Result {
+func (c *Cluster) Inspect(ctx context.Context, key string, enough func() bool) []observe.Result {
 	req := node.Request{Op: node.OpInspect, Name: key}
-	call := func(ctx context.Context, i int) node.Result { return c.members[i].Call(ctx, req) }
+	call := func(ctx context.Context, i int) observe.Result { return c.members[i].Call(ctx, req) }
 	return c.survey(ctx, len(c.members), func(i int) int { return i }, call, func(int) bool { return enough() })
 }
 
 // Records sends requests about records, until enough reports true for an answer, which
 // is nil if the node failed: see survey.
-func (c *Cluster) Records(ctx context.Context, asks []protocol.Ask, enough func(protocol.Ask, *node.RecordsReply) bool) []node.Result {
+func (c *Cluster) Records(ctx context.Context, asks []protocol.Ask, enough func(protocol.Ask, *node.RecordsReply) bool) []observe.Result {
 	replies := make([]*node.RecordsReply, len(asks))
-	return c.survey(ctx, len(asks), func(k int) int { return asks[k].Node }, func(ctx context.Context, k int) node.Result {
+	return c.survey(ctx, len(asks), func(k int) int { return asks[k].Node }, func(ctx context.Context, k int) observe.Result {
 		reply, r := c.members[asks[k].Node].records(ctx, asks[k].Request)
 		if r.Err == nil {
 			replies[k] = &reply
@@ -32,14 +33,14 @@ func (c *Cluster) Records(ctx context.Context, asks []protocol.Ask, enough func(
 // each node when enough reports true for one, when all have answered, or when ctx or the
 // node time limit ends. A node that has not answered has ErrNodeTimeout. The other
 // requests go on in the background.
-func (c *Cluster) survey(ctx context.Context, n int, at func(k int) int, call func(ctx context.Context, k int) node.Result, enough func(k int) bool) []node.Result {
+func (c *Cluster) survey(ctx context.Context, n int, at func(k int) int, call func(ctx context.Context, k int) observe.Result, enough func(k int) bool) []observe.Result {
 	type answer struct {
 		k      int
-		result node.Result
+		result observe.Result
 	}
-	results := make([]node.Result, len(c.members))
+	results := make([]observe.Result, len(c.members))
 	for i, m := range c.members {
-		results[i] = node.Result{Node: m.name, Err: ErrNodeTimeout}
+		results[i] = observe.Result{Node: m.name, Err: ErrNodeTimeout}
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.NodeTimeout)
 	_ = context.AfterFunc(limited, cancel) // at the latest
@@ -65,7 +66,7 @@ func (c *Cluster) survey(ctx context.Context, n int, at func(k int) int, call fu
 }
 
 // records asks the node about records, and records what the answer shows about it.
-func (m *Member) records(ctx context.Context, req node.RecordsRequest) (reply node.RecordsReply, r node.Result) {
+func (m *Member) records(ctx context.Context, req node.RecordsRequest) (reply node.RecordsReply, r observe.Result) {
 	m.begin()
 	sent, err := m.cluster.clock.Uptime(), m.identify(ctx)
 	asked := m.cluster.clock.Now()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/risk"
 )
@@ -224,9 +225,9 @@ func (x *examination) rights(ctx context.Context) {
 		if server.Forbidden() {
 			do = "allow what is missing; docs/operations.md has the whole ACL. If only names under a prefix are allowed, give doctor one with --name"
 		}
-		x.add(risk.Danger, "rights", node.ErrorText(err), "locks are unavailable, or cannot be kept", do)
+		x.add(risk.Danger, "rights", lockerrors.Text(err), "locks are unavailable, or cannot be kept", do)
 	default:
-		x.add(risk.Warning, "rights", node.ErrorText(err), "unknown whether locks are available", "try again")
+		x.add(risk.Warning, "rights", lockerrors.Text(err), "unknown whether locks are available", "try again")
 	}
 	if _, err := n.driver.Eval(ctx, Call{Script: scanScript, Keys: []string{reserved + "identity"}, Args: []string{"0", "1"}}); errors.As(err, &server) && server.Forbidden() {
 		x.add(risk.Advice, "rights", "the user may not SCAN", "redlatch ls does not work", "allow it, where that is wanted: +scan +zcard")

@@ -108,20 +108,20 @@ func TestNodeOfTwoClientsIsAsTheWorseOneKnowsIt(t *testing.T) {
 }
 
 func TestRoundWithoutQuorum(t *testing.T) {
-	said := func(s node.Status) node.Result {
-		return node.Result{Reply: node.Reply{Status: s}}
+	said := func(s node.Status) observe.Result {
+		return observe.Result{Reply: node.Reply{Status: s}}
 	}
-	failed := node.Result{Err: redlatch.ErrNodeTimeout}
-	pending := node.Result{Err: runner.ErrPending}
+	failed := observe.Result{Err: redlatch.ErrNodeTimeout}
+	pending := observe.Result{Err: runner.ErrPending}
 	for name, c := range map[string]struct {
-		nodes []node.Result
+		nodes []observe.Result
 		want  bool
 	}{
-		"held by another":            {[]node.Result{said(node.Held), said(node.Held), failed}, false},
-		"two of three do not answer": {[]node.Result{said(node.Granted), failed, failed}, true},
-		"one is in quarantine too":   {[]node.Result{said(node.Granted), said(node.Quarantined), failed}, true},
-		"another membership":         {[]node.Result{said(node.Misconfigured)}, true},
-		"the caller gave up":         {[]node.Result{pending, pending, pending}, false},
+		"held by another":            {[]observe.Result{said(node.Held), said(node.Held), failed}, false},
+		"two of three do not answer": {[]observe.Result{said(node.Granted), failed, failed}, true},
+		"one is in quarantine too":   {[]observe.Result{said(node.Granted), said(node.Quarantined), failed}, true},
+		"another membership":         {[]observe.Result{said(node.Misconfigured)}, true},
+		"the caller gave up":         {[]observe.Result{pending, pending, pending}, false},
 	} {
 		if got := metrics.NoQuorum(observe.RoundEnd{Nodes: c.nodes}); got != c.want {
 			t.Errorf("%s: %v", name, got)

@@ -82,7 +82,7 @@ func NoQuorum(end observe.RoundEnd) bool {
 	return able < len(end.Nodes)/2+1
 }
 
-func canGrant(r *node.Result) bool {
+func canGrant(r *observe.Result) bool {
 	if r.Err != nil {
 		return r.Err == runner.ErrPending
 	}

@@ -61,18 +61,18 @@ func TestADriverBringsOneClientAlone(t *testing.T) {
 // are named after it, what those import, internal/optional, and nothing else of this
 // module.
 var layers = []struct{ path, imports string }{
-	{"ui", "admin . node node/risk"},
+	{"ui", "internal/lockerrors admin . node node/risk"},
 	{"admin", ". internal/holders internal/clientaccess internal/steptimeout internal/runner internal/protocol observe internal/lockerrors node node/risk"},
 	{".", "store/redis/direct internal/holders internal/clientaccess internal/runner internal/protocol observe internal/lockerrors node node/registry"},
-	{"internal/holders", "internal/protocol node"},
+	{"internal/holders", "internal/protocol observe node"},
 	{"internal/clientaccess", "internal/runner internal/protocol observe node"},
-	{"internal/runner", "internal/callerreads internal/steptimeout internal/protocol observe node"},
+	{"internal/runner", "internal/lockerrors internal/callerreads internal/steptimeout internal/protocol observe node"},
 	{"observe", "internal/lockerrors node"},
-	{"internal/lockerrors", ""},
+	{"internal/lockerrors", "node"},
 	{"internal/protocol", "node"},
 	{"internal/nodestate", "node"},
 	{"store/memory", "internal/nodestate node"},
-	{"store/redis", "internal/nodeaddress store/redis/internal/conns internal/callerreads internal/resp internal/steptimeout node node/risk node/registry"},
+	{"store/redis", "internal/lockerrors internal/nodeaddress store/redis/internal/conns internal/callerreads internal/resp internal/steptimeout node node/risk node/registry"},
 	{"store/redis/direct", "store/redis store/redis/internal/conns internal/callerreads internal/resp node"},
 	{"store/redis/goredis", "store/redis store/redis/internal/conns node"},
 	{"store/redis/rueidis", "store/redis store/redis/internal/conns node"},
