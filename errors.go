@@ -170,10 +170,10 @@ func (e *QuorumError) Error() string {
 		what = "mark the nodes"
 	}
 	s := fmt.Sprintf("redlatch: cannot %s:%s %s", what, why, strings.Join(said, "; "))
-	if e.quarantined(node.ReasonNew) {
+	if e.hasNew(false) {
 		s += "; " + waitOut
 	}
-	if e.quarantined(node.ReasonUnmarked) {
+	if e.hasNew(true) {
 		s += "; a node that lost its marker is marked when a quorum confirms the membership, or by redlatch init"
 	}
 	return s
@@ -193,11 +193,11 @@ func (e *QuorumError) gone() (n int) {
 // waitOut says what to do about nodes that are new or have lost their data.
 const waitOut = "wait until quarantine ends, as redlatch init does: a lock from before a loss of data may still be held; only brand-new servers may be trusted at once, with redlatch init --assume-fresh"
 
-// quarantined reports whether a node is quarantined, for the given reason if
-// that is not empty.
-func (e *QuorumError) quarantined(reason string) bool {
+// hasNew reports whether a node is quarantined that is new, or has lost its data: one
+// that needs a mark, or one that has it.
+func (e *QuorumError) hasNew(needsMark bool) bool {
 	return slices.ContainsFunc(e.Nodes, func(r observe.Result) bool {
-		return r.Err == nil && r.Reply.Status == node.Quarantined && (reason == "" || r.Reply.Reason == reason)
+		return r.Err == nil && r.Reply.Status == node.Quarantined && r.Reply.Reason == node.ReasonNew && r.Reply.NeedsMark == needsMark
 	})
 }
 
@@ -208,7 +208,7 @@ func (e *QuorumError) countQuarantined() {
 		switch {
 		case r.Err != nil || r.Reply.Status == node.Misconfigured:
 		case r.Reply.Status == node.Quarantined:
-			if !r.Reply.NeedsMark() {
+			if !r.Reply.NeedsMark {
 				e.Quarantined++
 				ends = append(ends, r.Reply.Left)
 			}
@@ -223,7 +223,7 @@ func (e *QuorumError) countQuarantined() {
 // nodes' own errors, so that errors.As finds a driver's.
 func (e *QuorumError) Unwrap() []error {
 	all := []error{ErrNoQuorum}
-	if e.quarantined("") {
+	if slices.ContainsFunc(e.Nodes, func(r observe.Result) bool { return r.Err == nil && r.Reply.Status == node.Quarantined }) {
 		all = append(all, ErrQuarantine)
 	}
 	for _, r := range e.Nodes {
@@ -340,7 +340,7 @@ func (c *Client) logsQuarantine(name string, failure error) func() {
 	}
 	return func() {
 		args := []any{"name", name, "servers", e.Quarantined, "left", e.QuarantineLeft.Round(time.Second)}
-		if e.quarantined(node.ReasonNew) {
+		if e.hasNew(false) {
 			args = append(args, "why", lockerrors.NewServers, "hint", lockerrors.AvoidWait+" or Options.AssumeFresh")
 		}
 		c.opts.Logger.Warn(waitsOut, args...)

@@ -210,7 +210,6 @@ func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progr
 
 // Quarantined returns the nodes that are out of service, as far as the client
 // has noticed. Fewer other nodes may fail meanwhile. Each entry is the node's
-// last answer, with the reason and the time left. A node whose reason is
-// ReasonUnmarked or ReasonRemark has that time left from the moment when it is
-// marked. Quarantined sends no request.
+// last answer, with the reason and the time left. One that NeedsMark has
+// that time left from the moment when it is marked. Quarantined sends no request.
 func (a *Admin) Quarantined() []observe.Result { return a.c.Quarantined() }

@@ -110,9 +110,13 @@ type Marker struct {
 	// read. Version is then that of its format.
 	Guard   *Guard
 	Version string
-	// Reason is why the node is or was quarantined (Quarantined, and to a MarkRequest);
-	// ReasonRemark if it has extended, but has to be marked (Granted, to an OpExtend).
+	// Reason is why the node is or was quarantined (Quarantined, and to a MarkRequest).
 	Reason string
+	// NeedsMark says that the node has to be marked (Quarantined; Granted, to an
+	// OpExtend): it has no marker, or one from before it restarted or was promoted, from
+	// a clock that was set back since, or from before a marking that the client knows
+	// of. Its quarantine begins when it is marked.
+	NeedsMark bool
 	// Server identifies the server that granted (to an OpAcquire), as far as the node
 	// knows it. In one round no two nodes may name the same server: an address can lead
 	// to another server at any time.

@@ -52,13 +52,6 @@ const (
 	// node's marker reports it; a request for a lock is answered with
 	// Misconfigured.
 	ReasonBarred = "barred"
-	// ReasonUnmarked: the node has no marker. The quarantine begins when an
-	// Mark writes one.
-	ReasonUnmarked = "unmarked"
-	// ReasonRemark: the node's marker is from before it restarted or was
-	// promoted, from a clock that was set back since, or from before a marking
-	// that the client knows of. The quarantine begins when it is marked again.
-	ReasonRemark = "remark"
 )
 
 // String returns the status in words.
@@ -157,8 +150,3 @@ type Queued struct {
 
 // NoExpiry as a time left means that the key has no expiry at all.
 const NoExpiry time.Duration = -1
-
-// NeedsMark reports whether the node has to be marked.
-func (r Reply) NeedsMark() bool {
-	return r.Status == Quarantined && r.Reason == ReasonUnmarked || (r.Status == Quarantined || r.Status == Granted) && r.Reason == ReasonRemark
-}

@@ -24,7 +24,7 @@ func (r Result) String() string {
 	case 0:
 		return r.Node + ": answered"
 	case node.Quarantined:
-		if r.Reply.NeedsMark() {
+		if r.Reply.NeedsMark {
 			return fmt.Sprintf("%s for %v once it is marked (%s)", s, r.Reply.Left.Round(time.Millisecond), lockerrors.Reason(r.Reply.Reason))
 		}
 		return r.Node + ": " + lockerrors.Quarantine(r.Reply.Left, r.Reply.Reason)

@@ -274,7 +274,9 @@ func (p *places) Waiting(_ context.Context, w observe.Waiting) {
 	p.seen = waitView{name: w.Name, place: w.Place, outage: why}
 	if quorum := (*redlatch.QuorumError)(nil); errors.As(w.Err, &quorum) {
 		p.seen.left, p.seen.quarantined = quorum.QuarantineLeft, quorum.Quarantined
-		p.seen.fresh = slices.ContainsFunc(quorum.Nodes, func(r observe.Result) bool { return r.Err == nil && r.Reply.Reason == node.ReasonNew })
+		p.seen.fresh = slices.ContainsFunc(quorum.Nodes, func(r observe.Result) bool {
+			return r.Err == nil && r.Reply.Reason == node.ReasonNew && !r.Reply.NeedsMark
+		})
 	}
 	then := p.endured(w.Err, outage)
 	p.mu.Unlock()
@@ -310,7 +312,7 @@ func outageOf(err error) (text string, outage bool) {
 		if r.Err != nil || r.Reply.Status == node.Quarantined || r.Reply.Status == node.Misconfigured {
 			why = append(why, r.String())
 		}
-		if r.Err != nil || r.Reply.Status == node.Misconfigured || r.Reply.NeedsMark() {
+		if r.Err != nil || r.Reply.Status == node.Misconfigured || r.Reply.NeedsMark {
 			left--
 		}
 	}

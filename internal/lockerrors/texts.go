@@ -25,9 +25,9 @@ func Reason(reason string) string {
 	switch reason {
 	case node.ReasonFresh:
 		return "clock was set back"
-	case node.ReasonNew, node.ReasonUnmarked:
+	case node.ReasonNew:
 		return "new, or lost its data"
-	case node.ReasonChanged, node.ReasonRemark:
+	case node.ReasonChanged:
 		return "restarted or promoted; may lack the last writes"
 	case node.ReasonMembership:
 		return "membership changed"

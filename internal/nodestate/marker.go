@@ -75,8 +75,8 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 		theirs := m.Guard
 		return node.Reply{Status: node.Misconfigured, Marker: node.Marker{Guard: &theirs}, Now: now}, true
 	}
-	quarantined := func(reason string, left time.Duration) (node.Reply, bool) {
-		return node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: reason}, Left: wholeMS(left), Now: now}, true
+	quarantined := func(reason string, left time.Duration, unmarked bool) (node.Reply, bool) {
+		return node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: reason, NeedsMark: unmarked}, Left: wholeMS(left), Now: now}, true
 	}
 	other := m.written() && m.Guard.Membership != g.Membership
 	tooLong := m.written() && req.TTL > m.Guard.MaxTTL
@@ -96,16 +96,16 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 		case g.Off && (other || tooLong):
 			return another()
 		case g.Off && m.changing(now):
-			return quarantined(m.Reason, m.TrustedFrom.Sub(now))
+			return quarantined(m.Reason, m.TrustedFrom.Sub(now), false)
 		case g.Off:
 		case !m.written():
-			return quarantined(node.ReasonUnmarked, g.Quarantine)
+			return quarantined(node.ReasonNew, g.Quarantine, true)
 		case !m.Guard.Agrees(g):
 			return another()
 		case m.ID != s.ID || m.setBack(now) || m.Epoch < req.Epoch:
-			return quarantined(node.ReasonRemark, m.Guard.Quarantine)
+			return quarantined(node.ReasonChanged, m.Guard.Quarantine, true)
 		case m.TrustedFrom.After(now):
-			return quarantined(m.Reason, m.TrustedFrom.Sub(now))
+			return quarantined(m.Reason, m.TrustedFrom.Sub(now), false)
 		}
 	}
 	return node.Reply{}, false

@@ -152,20 +152,21 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 		// the status for a client with the guard on, of an acquire and of an
 		// extension, and for a client with the guard off, of an acquire
 		acquire, extend, off node.Status
-		value                string // of the reply to the acquire
+		reason               string // of the reply to the acquire
+		needsMark            bool
 	}{
-		{"trusted", trusted, time.Second, granted, granted, granted, ""},
-		{"no marker", Marker{}, time.Second, sits, granted, granted, node.ReasonUnmarked},
-		{"in quarantine", as(func(m *Marker) { m.TrustedFrom = now.Add(1) }), time.Second, sits, granted, granted, node.ReasonNew},
-		{"in quarantine after a membership change", as(func(m *Marker) { m.TrustedFrom, m.Reason = now.Add(1), node.ReasonMembership }), time.Second, sits, granted, sits, node.ReasonMembership},
-		{"trusted after a membership change", as(func(m *Marker) { m.Reason = node.ReasonMembership }), time.Second, granted, granted, granted, ""},
-		{"restarted", as(func(m *Marker) { m.ID = "before" }), time.Second, sits, granted, granted, node.ReasonRemark},
-		{"failed back", as(func(m *Marker) { m.Epoch = 1 }), time.Second, sits, granted, granted, node.ReasonRemark},
-		{"clock set back", as(func(m *Marker) { m.TrustedFrom = now.Add(time.Hour) }), time.Second, sits, granted, granted, node.ReasonRemark},
-		{"other parameters", as(func(m *Marker) { m.Guard = wider }), time.Second, config, granted, granted, ""},
-		{"another membership", as(func(m *Marker) { m.Guard = other }), time.Second, config, config, config, ""},
-		{"barred", as(func(m *Marker) { m.Guard.Membership = node.BarredMembership }), time.Second, config, config, config, ""},
-		{"a longer time to live", trusted, time.Minute, granted, config, config, ""},
+		{"trusted", trusted, time.Second, granted, granted, granted, "", false},
+		{"no marker", Marker{}, time.Second, sits, granted, granted, node.ReasonNew, true},
+		{"in quarantine", as(func(m *Marker) { m.TrustedFrom = now.Add(1) }), time.Second, sits, granted, granted, node.ReasonNew, false},
+		{"in quarantine after a membership change", as(func(m *Marker) { m.TrustedFrom, m.Reason = now.Add(1), node.ReasonMembership }), time.Second, sits, granted, sits, node.ReasonMembership, false},
+		{"trusted after a membership change", as(func(m *Marker) { m.Reason = node.ReasonMembership }), time.Second, granted, granted, granted, "", false},
+		{"restarted", as(func(m *Marker) { m.ID = "before" }), time.Second, sits, granted, granted, node.ReasonChanged, true},
+		{"failed back", as(func(m *Marker) { m.Epoch = 1 }), time.Second, sits, granted, granted, node.ReasonChanged, true},
+		{"clock set back", as(func(m *Marker) { m.TrustedFrom = now.Add(time.Hour) }), time.Second, sits, granted, granted, node.ReasonChanged, true},
+		{"other parameters", as(func(m *Marker) { m.Guard = wider }), time.Second, config, granted, granted, "", false},
+		{"another membership", as(func(m *Marker) { m.Guard = other }), time.Second, config, config, config, "", false},
+		{"barred", as(func(m *Marker) { m.Guard.Membership = node.BarredMembership }), time.Second, config, config, config, "", false},
+		{"a longer time to live", trusted, time.Minute, granted, config, config, "", false},
 	} {
 		for _, off := range []bool{false, true} {
 			s := Server{ID: "now", Marker: c.marker}
@@ -173,27 +174,24 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 			guard.Off = off
 			req := request(node.OpAcquire, "name", "one")
 			req.TTL, req.Guard, req.Epoch = c.ttl, &guard, 2
-			want, value, server := c.acquire, c.value, "now"
+			want, reason, server, needsMark := c.acquire, c.reason, "now", c.needsMark
 			if off {
-				want, value, server = c.off, "", ""
+				want, reason, server, needsMark = c.off, "", "", false
 				if want == sits {
-					value = c.value
+					reason = c.reason
 				}
 			}
 			if want != granted {
 				server = ""
 			}
-			if r, _ := s.Apply(now, req); r.Status != want || r.Reason != value || r.Server != server {
-				t.Errorf("%s, guard off %v: acquire: %v %q from %q, want %v %q from %q", c.what, off, r.Status, r.Reason, r.Server, want, value, server)
+			if r, _ := s.Apply(now, req); r.Status != want || r.Reason != reason || r.NeedsMark != needsMark || r.Server != server {
+				t.Errorf("%s, guard off %v: acquire: %v %q %v from %q, want %v %q %v from %q", c.what, off, r.Status, r.Reason, r.NeedsMark, r.Server, want, reason, needsMark, server)
 			}
 			s.names = map[string]*Entry{"name": {Holders: Holders{{Value: "one", Until: now.Add(time.Second)}}}}
 			req.Op = node.OpExtend
-			remark := ""
-			if !off && (c.marker.ID != "now" || c.marker.Epoch < 2) {
-				remark = node.ReasonRemark
-			}
-			if r, _ := s.Apply(now, req); r.Status != c.extend || r.Reason != remark && r.Status == granted {
-				t.Errorf("%s, guard off %v: extend: %v %q, want %v %q", c.what, off, r.Status, r.Reason, c.extend, remark)
+			needsMark = !off && (c.marker.ID != "now" || c.marker.Epoch < 2)
+			if r, _ := s.Apply(now, req); r.Status != c.extend || r.NeedsMark != needsMark && r.Status == granted {
+				t.Errorf("%s, guard off %v: extend: %v %v, want %v %v", c.what, off, r.Status, r.NeedsMark, c.extend, needsMark)
 			}
 			req.Value = "two"
 			if r, _ := s.Apply(now, req); c.extend == granted && r.Status != node.Held {

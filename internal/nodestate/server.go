@@ -70,7 +70,7 @@ func (s *Server) ApplyTo(e *Entry, now time.Time, req node.Request) (node.Reply,
 		case req.Op == node.OpAcquire:
 			reply.Marker = node.Marker{Server: s.ID, Epoch: s.Marker.Epoch, Lineage: s.Marker.Lineage, Epochs: s.Marker.Epochs}
 		case req.Op == node.OpExtend && (!s.Marker.by(s.ID) || s.Marker.Epoch < req.Epoch):
-			reply.Reason = node.ReasonRemark
+			reply.NeedsMark = true
 		}
 	}
 	return reply, wakes

@@ -149,7 +149,7 @@ func (c *Claim) see(e *Event) {
 		r := &e.Reply
 		m.got, m.status, m.rank, m.wakes, m.left, m.fence, m.now, m.holder, m.server =
 			Replied, r.Status, uint16(min(r.Rank, math.MaxUint16)), r.Wakes, leftOf(r.Left), r.Fence, r.Now.UnixMicro(), hashOf(r.Value), serverOf(r)
-		m.remark = r.NeedsMark()
+		m.remark = r.NeedsMark
 		m.lease = r.Status == node.Held && IsLease(r.Value)
 		m.misfit = e.Misfit
 		if c.clockless &^= Of(e.Node); r.Clockless {

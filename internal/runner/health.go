@@ -28,9 +28,8 @@ func (m *Member) health() observe.NodeHealth {
 	if n, ok := m.node.(node.Observing); ok {
 		h.Timers = n.Timers()
 	}
-	var why string
-	if why, h.Left, h.Quarantined = m.quarantine(); h.Quarantined {
-		h.Reason = lockerrors.Reason(why)
+	if reply, ok := m.quarantine(); ok {
+		h.Quarantined, h.Left, h.Reason = true, reply.Left, lockerrors.Reason(reply.Reason)
 	}
 	return h
 }

@@ -107,8 +107,8 @@ func (c *Cluster) markAgain(name string) (marked int) {
 func (c *Cluster) Quarantined() []observe.Result {
 	var out []observe.Result
 	for _, m := range c.members {
-		if why, left, ok := m.quarantine(); ok {
-			out = append(out, observe.Result{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: why}, Left: left}})
+		if reply, ok := m.quarantine(); ok {
+			out = append(out, observe.Result{Node: m.name, Reply: reply})
 		}
 	}
 	return out
@@ -134,26 +134,27 @@ func (m *Member) inQuarantine(now time.Duration) bool {
 	return q != nil && !q.ends(now)
 }
 
-// quarantine returns why the node is quarantined, and for how long; false if it
-// is not, as far as is known.
-func (m *Member) quarantine() (why string, left time.Duration, ok bool) {
+// quarantine returns what the node answers in quarantine; false if it is in none, as
+// far as is known.
+func (m *Member) quarantine() (reply node.Reply, ok bool) {
 	q, now := m.quarantined.Load(), m.cluster.clock.Uptime()
-	switch {
-	case q == nil || q.quarantineEnd.Reached(now):
-		return "", 0, false
-	case !q.quarantineEnd.IsSet():
-		return q.quarantineReason, m.cluster.guard.parameters().Quarantine, true
+	if q == nil || q.quarantineEnd.Reached(now) {
+		return reply, false
 	}
-	return q.quarantineReason, q.quarantineEnd.Or(now) - now, true
+	reply = node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: q.quarantineReason, NeedsMark: !q.quarantineEnd.IsSet()}}
+	if reply.Left = q.quarantineEnd.Or(now) - now; reply.NeedsMark {
+		reply.Left = m.cluster.guard.parameters().Quarantine
+	}
+	return reply, true
 }
 
 // noteQuarantine logs when a node is quarantined, and when it is back in
 // service, once each, and reports whether that has changed. Only a grant after a
 // check of the marker shows that it is back.
 func (m *Member) noteQuarantine(op node.Op, reply node.Reply) (changed bool) {
-	if reply.Status == node.Quarantined || reply.NeedsMark() {
+	if reply.Status == node.Quarantined || reply.NeedsMark {
 		q, left := &quarantine{quarantineReason: reply.Reason}, reply.Left
-		if reply.NeedsMark() {
+		if reply.NeedsMark {
 			left = m.cluster.guard.parameters().Quarantine
 		} else {
 			q.quarantineEnd = protocol.At(m.cluster.clock.Uptime() + reply.Left)

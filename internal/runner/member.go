@@ -126,7 +126,7 @@ func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late 
 		other := reply.Status == node.Misconfigured && g.noteOther(reply.Guard)
 		// When another membership was seen, a grant may show that ours is back.
 		other = g.on && (other || reply.Status == node.Granted && g.returns.Load() > 0)
-		if m.noteEpochs(&reply.Marker) || reply.NeedsMark() || other || protocol.MissedChange(*g.parameters(), &reply) {
+		if m.noteEpochs(&reply.Marker) || reply.NeedsMark || other || protocol.MissedChange(*g.parameters(), &reply) {
 			m.cluster.marking.start(m.cluster, name)
 		}
 	}

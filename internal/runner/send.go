@@ -171,7 +171,7 @@ func (cl *Claim) Results() []observe.Result {
 		default:
 			*r = said
 			if said.Err == nil && said.Reply.Status == node.Granted && cl.core.Distrusts(i) {
-				r.Reply = node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: node.ReasonRemark}, Left: cl.c.guard.parameters().Quarantine, Now: said.Reply.Now}
+				r.Reply = node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: node.ReasonChanged, NeedsMark: true}, Left: cl.c.guard.parameters().Quarantine, Now: said.Reply.Now}
 			}
 		}
 	}

@@ -54,11 +54,14 @@ func parseReply(r []string, share node.Share) (node.Reply, error) {
 			reply.Version = version(r[1])
 		}
 	case node.Granted:
-		if r[1] == node.ReasonRemark {
-			reply.Reason = r[1]
-		}
+		reply.NeedsMark = r[1] == "remark"
 	case node.Quarantined:
-		reply.Reason = r[1]
+		switch reply.Reason = r[1]; r[1] {
+		case "unmarked":
+			reply.Reason, reply.NeedsMark = node.ReasonNew, true
+		case "remark":
+			reply.Reason, reply.NeedsMark = node.ReasonChanged, true
+		}
 	case node.Foreign:
 		reply.Format = r[1]
 	default:

@@ -68,7 +68,7 @@ func (r *run) read(parts []string, err error) (node.Reply, error) {
 		return reply, err
 	}
 	reply, err := parseReply(parts, r.req.Share)
-	if err != nil || r.marker == nil || reply.Status != node.Granted || reply.Reason != "" || parts[1] == "" {
+	if err != nil || r.marker == nil || reply.Status != node.Granted || reply.NeedsMark || parts[1] == "" {
 		return reply, err
 	}
 	o, epochs, ok := cutOrigin(parts[1])

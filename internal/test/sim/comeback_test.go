@@ -95,7 +95,7 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 		l.Release(t.Context())
 		time.Sleep(time.Second)
 		out := admin.New(c).Quarantined()
-		if len(out) != 1 || out[0].Node != "a" || out[0].Reply.Reason != node.ReasonUnmarked {
+		if len(out) != 1 || out[0].Node != "a" || !out[0].Reply.NeedsMark || out[0].Reply.Reason != node.ReasonNew {
 			t.Errorf("after the release these are known to take no part: %v", out)
 		}
 	})

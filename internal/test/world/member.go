@@ -40,7 +40,7 @@ func (c *Client) learn(i int, op node.Op, sent time.Time, r node.Reply, fault pr
 	m.offset, m.known = protocol.Offset(m.offset, r.Now.Sub(c.time()), r.Now.Sub(sent)), true
 	m.epoch = max(m.epoch, r.Epoch)
 	switch {
-	case r.NeedsMark():
+	case r.NeedsMark:
 		m.quarantined, m.quarantineEnds = true, protocol.When{}
 		if op != node.OpMark {
 			c.mark()

@@ -567,7 +567,7 @@ func (c challenge) essence(r answer) string {
 	if c.mark != nil {
 		req = node.Request{}
 	}
-	text := fmt.Sprintf("%v, holder %q, foreign %q, reason %q", r.Status, r.Value, r.Format, r.Reason)
+	text := fmt.Sprintf("%v, holder %q, foreign %q, reason %q, needs mark %v", r.Status, r.Value, r.Format, r.Reason, r.NeedsMark)
 	// To what is granted as it was asked a server may repeat the token.
 	repeated := r.Status == node.Granted && (req.Op == node.OpExtend || req.Token == 0)
 	if !repeated && r.Status != node.Quarantined && r.Status != node.Misconfigured {

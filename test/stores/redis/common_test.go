@@ -97,7 +97,7 @@ func TestCommonRequestsAreAnsweredWithANumber(t *testing.T) {
 				}
 				reserve(false)                  // in quarantine
 				s.Do("DEBUG", "CHANGE-REPL-ID") // as by a promotion
-				if r := do(node.OpExtend, "d"); r.Status != node.Granted || !r.NeedsMark() {
+				if r := do(node.OpExtend, "d"); r.Status != node.Granted || !r.NeedsMark {
 					t.Errorf("an extension does not ask for a mark: %+v", r)
 				}
 				do(node.OpRelease, "d")
