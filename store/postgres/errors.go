@@ -12,12 +12,11 @@ import (
 
 // explain adds to an error of the server what to do about it.
 func explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	var refused *pgconn.PgError
+	refused, is := errors.AsType[*pgconn.PgError](err)
 	switch {
-	case !errors.As(err, &refused):
+	case err == nil:
+		return nil
+	case !is:
 		if pgconn.SafeToRetry(err) {
 			return fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 		}

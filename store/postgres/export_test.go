@@ -68,24 +68,28 @@ func Execute(t testing.TB, n *Node, text string) [][][]byte {
 	return rows
 }
 
-// Query executes a statement that may fail on a connection of a node.
-func Query(ctx context.Context, n *Node, text string) error {
-	_, err := n.store.query(ctx, text)
+// Query executes statements that may fail on a connection of a node, for a caller who
+// may have left.
+func Query(ctx context.Context, n *Node, texts ...string) error {
+	conn, err := n.store.pool.Acquire(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	_, err = execute(ctx, conn.Conn().PgConn(), texts...)
 	return err
 }
 
-// Message reads rows in one message, with texts around them, and returns what each
-// part of it found.
-func Message(ctx context.Context, n *Node, before, name, between, other string) (found []string, err error) {
-	read := n.store.texts[kind{read: true, rank: true}]
-	results, err := n.store.run(ctx, call{statement: statement{text: before}}, call{read, []string{hexed(name), "0", ""}},
-		call{statement: statement{text: between}}, call{read, []string{hexed(other), "0", ""}})
+// Together executes texts together, each with a value for $1, and returns what those
+// that are committed found.
+func Together(ctx context.Context, n *Node, value string, texts ...string) (found []string, err error) {
+	var calls []call
+	for _, text := range texts {
+		calls = append(calls, call{named("(text)", text), []string{value}})
+	}
+	results, err := n.store.run(ctx, calls...)
 	for _, r := range results {
-		text := r.CommandTag.String()
-		if len(r.Rows) > 0 {
-			text = string(r.Rows[0][2])
-		}
-		found = append(found, text)
+		found = append(found, string(r.Rows[0][0]))
 	}
 	return found, err
 }

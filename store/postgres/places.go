@@ -57,11 +57,6 @@ func placed(p casnode.Place) []string {
 	return []string{hexed(p.Name), strconv.FormatInt(p.Ticket, 10), p.Waiter}
 }
 
-// transaction is a call in a transaction of its own.
-func transaction(x call) []call {
-	return []call{{statement: statement{text: "BEGIN"}}, x, {statement: statement{text: "COMMIT"}}}
-}
-
 // Put stores a place. One that was stored before is there, most of the time: then it is
 // only read.
 func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.Snapshot, error) {
@@ -75,12 +70,12 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.S
 			return s.snapshot(ctx, read, p.Name, rows)
 		}
 	}
-	return s.after(ctx, read, p.Name, transaction(call{s.put, append(placed(p), p.Process)})...)
+	return s.after(ctx, read, p.Name, call{s.put, append(placed(p), p.Process)})
 }
 
 // Drop removes a place.
 func (s *store) Drop(ctx context.Context, p casnode.Place) (casnode.Snapshot, error) {
-	return s.after(ctx, s.readOf(p.Name), p.Name, transaction(call{s.drop, placed(p)})...)
+	return s.after(ctx, s.readOf(p.Name), p.Name, call{s.drop, placed(p)})
 }
 
 // Evict removes the places of a process, or of all that do not live.

@@ -32,10 +32,7 @@ func TestLockIsNotGrantedInAnOpenTransaction(t *testing.T) {
 	own := openAt(t, servertest.PostgreSQL(t), "begun")
 	req := wanted(node.OpAcquire, "one")
 	req.Guard = nil
-	inspect := req
-	inspect.Op = node.OpInspect
-	_, err := own.Do(t.Context(), inspect) // it creates the table
-	must(t, err)
+	mustBe(t, own, wanted(node.OpInspect, ""), node.Absent) // it creates the table
 	begin := func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "BEGIN", pgx.QueryExecModeSimpleProtocol)
 		return err
@@ -70,9 +67,7 @@ func TestLockIsNotGrantedInAnOpenTransaction(t *testing.T) {
 // that, and is no sign that the node is silent.
 func TestRequestWithoutAConnectionSaysSo(t *testing.T) {
 	n, proxy := smallPool(t)
-	if _, err := n.Do(t.Context(), wanted(node.OpInspect, "")); err != nil {
-		t.Fatal(err)
-	}
+	mustBe(t, n, wanted(node.OpInspect, ""), node.Absent)
 	proxy.Delay(time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

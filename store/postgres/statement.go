@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -19,8 +18,7 @@ import (
 // prepared is made of the text: no other statement has it.
 type statement struct{ name, types, text string }
 
-// call is a statement with the values of its parameters. One without a name is sent as
-// it is.
+// call is a statement with the values of its parameters.
 type call struct {
 	statement
 	values []string
@@ -141,7 +139,7 @@ func mayPrepare(ctx context.Context, conn *pgx.Conn) error {
 
 // prepare prepares a statement on a session, if it is not.
 func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) error {
-	if st.name == "" || h.has[st.name] {
+	if h.has[st.name] {
 		return nil
 	}
 	if h.system == "" {
@@ -162,8 +160,11 @@ func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) e
 	return nil
 }
 
-// run executes statements in one message, and returns their results. Most of the time
-// that a statement takes is for its plan, so it is prepared where it may be.
+// run executes calls at once, each in a transaction of its own, and returns the results
+// of those that are committed. Most of the time that a statement takes is for its plan,
+// so it is prepared where it may be. There each call is a message, and all of them are
+// sent together. A pooler may give the second one another session, so for it they are
+// one message, of a call and of one that follows its commit.
 func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -173,9 +174,6 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 	c := conn.Conn().PgConn()
 	here, _ := c.CustomData()[preparedHere].(*session)
 	for i := 0; here != nil && i < len(calls); i++ {
-		if calls[i].name == "" {
-			continue
-		}
 		switch err = here.prepare(ctx, c, calls[i].statement); {
 		case hasCode(err, "22012"): // another server
 			delete(c.CustomData(), preparedHere)
@@ -184,36 +182,33 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 			return nil, err
 		}
 	}
-	var results []*pgconn.Result
 	if here != nil {
-		results, err = execute(ctx, c, message(calls, call.execute))
+		texts := make([]string, len(calls))
+		for i, x := range calls {
+			texts[i] = x.execute()
+		}
+		results, err := execute(ctx, c, texts...)
 		if !hasCode(err, "26000") {
 			return results, err
 		}
 		// It is gone: somebody else uses this session.
 		delete(c.CustomData(), preparedHere)
-		if slices.ContainsFunc(results, func(r *pgconn.Result) bool { return r.CommandTag.String() == "COMMIT" }) {
+		if len(results) > 0 {
 			return results, err
 		}
-		// What was executed before it was rolled back.
 	}
-	return execute(ctx, c, message(calls, call.plain))
-}
-
-// message is the text of several statements.
-func message(calls []call, text func(call) string) string {
-	all := text(calls[0])
-	for _, next := range calls[1:] {
-		all += "; " + text(next)
+	if len(calls) == 1 {
+		return execute(ctx, c, calls[0].plain())
 	}
-	return all
+	results, err := execute(ctx, c, "BEGIN; "+calls[0].plain()+"; COMMIT; "+calls[1].plain())
+	if len(results) < 3 {
+		return nil, err
+	}
+	return append(results[1:2], results[3:]...), err
 }
 
 // execute returns the text that executes a prepared statement.
 func (x call) execute() string {
-	if x.name == "" {
-		return x.text
-	}
 	n := len("EXECUTE  ()") + len(x.name)
 	for _, v := range x.values {
 		n += len("'',") + len(v)
@@ -243,9 +238,6 @@ func (x call) plain() string {
 
 // hasCode reports whether an error is the server's, with this code.
 func hasCode(err error, code string) bool {
-	if err == nil {
-		return false
-	}
-	var refused *pgconn.PgError
-	return errors.As(err, &refused) && refused.Code == code
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && refused.Code == code
 }

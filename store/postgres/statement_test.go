@@ -3,6 +3,7 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -71,24 +72,41 @@ func TestSessionOfAnotherServerIsNotPrepared(t *testing.T) {
 	}
 }
 
-// TestStatementsShareAMessage executes several in one message, prepared and not. After
-// an error in it the session can be used again.
-func TestStatementsShareAMessage(t *testing.T) {
-	n := openAt(t, servertest.PostgreSQL(t)+"&pool_max_conns=1", "shared_message")
-	useAll(t, n, "a")
-	pid := string(postgres.Execute(t, n, "SELECT pg_backend_pid()")[0][0])
-	for _, where := range []string{"prepared", "forgotten"} {
-		found, err := postgres.Message(t.Context(), n, "BEGIN", "a", "COMMIT", "none")
-		if err != nil || len(found) != 4 || found[0] != "BEGIN" || len(found[1]) != 26 || found[2] != "COMMIT" || found[3] != "" {
-			t.Errorf("%s: %q, %v", where, found, err)
+// TestSecondOfTwoThatAreSentTogetherFollowsTheCommit executes two statements, prepared
+// and not. After an error in one of them the session can be used again.
+func TestSecondOfTwoThatAreSentTogetherFollowsTheCommit(t *testing.T) {
+	const transaction, fails = "SELECT pg_current_xact_id()::text || $1", "SELECT ($1 || 'no number')::int"
+	for where, dsn := range servers {
+		n := openAt(t, dsn(t)+"&pool_max_conns=1", "together")
+		useAll(t, n, "a")
+		pid := func() string { return string(postgres.Execute(t, n, "SELECT pg_backend_pid()")[0][0]) }
+		before := pid()
+		for _, forgets := range []bool{false, where == "direct"} {
+			for texts, committed := range map[[2]string]int{{transaction, transaction}: 2, {transaction, fails}: 1, {fails, transaction}: 0} {
+				found, err := postgres.Together(t.Context(), n, "", texts[:]...)
+				if len(found) != committed || (err == nil) != (committed == 2) || committed == 2 && found[0] == found[1] {
+					t.Errorf("%s: %q: %q, %v; want %d results, of a transaction each", where, texts, found, err, committed)
+				}
+				if forgets {
+					postgres.Execute(t, n, "DISCARD ALL")
+				}
+			}
 		}
-		if found, err := postgres.Message(t.Context(), n, "BEGIN", "a", "SELECT 1/0", "a"); err == nil || len(found) != 2 {
-			t.Errorf("%s, with an error: %q, %v", where, found, err)
-		}
-		if now := string(postgres.Execute(t, n, "SELECT pg_backend_pid()")[0][0]); now != pid {
+		if after := pid(); after != before && where == "direct" {
 			t.Errorf("%s: after an error the connection was closed", where)
 		}
-		postgres.Execute(t, n, "DISCARD ALL")
+	}
+}
+
+// TestWhatWasNotSentIsNotSentLater has a caller leave before two statements are sent.
+func TestWhatWasNotSentIsNotSentLater(t *testing.T) {
+	n := openAt(t, servertest.PostgreSQL(t)+"&pool_max_conns=1", "unsent")
+	postgres.Execute(t, n, "CREATE TABLE IF NOT EXISTS unsent_text (name text)")
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	err := postgres.Query(gone, n, "INSERT INTO unsent_text VALUES ('late')", "SELECT 1")
+	if found := string(postgres.Execute(t, n, "SELECT count(*) FROM unsent_text")[0][0]); err == nil || found != "0" {
+		t.Errorf("%v, and %s rows were written later", err, found)
 	}
 }
 

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -69,9 +72,10 @@ func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, e
 	return results[0].Rows, nil
 }
 
-// execute executes statements, and returns their results.
+// execute executes texts, which are sent together, and returns the results of the first
+// one and of those after it that succeeded. They go on if one has failed.
 //
-// They are one message of the simple protocol, which the server executes
+// Each is a message of the simple protocol, which the server executes and commits
 // when it has all of it. With the extended protocol it also executes one whose
 // Sync never comes, since the client's host vanished, and keeps the transaction
 // open and the row locked until it finds the connection dead: after hours, by
@@ -85,11 +89,26 @@ func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, e
 // It is a transaction of its own. A hook of a given pool may have begun another one
 // before, and a pooler may hand on one that somebody else has begun. What was written
 // there is not committed. The pool closes such a connection.
-func execute(ctx context.Context, conn *pgconn.PgConn, text string) ([]*pgconn.Result, error) {
+func execute(ctx context.Context, conn *pgconn.PgConn, texts ...string) ([]*pgconn.Result, error) {
 	if conn.TxStatus() != idle {
 		return nil, fmt.Errorf("%w (%w)", errOpen, node.ErrUnsent)
 	}
-	results, err := conn.Exec(ctx, text).ReadAll()
+	last := len(texts) - 1
+	for _, text := range texts[:last] { // the last one has them sent
+		conn.Frontend().SendQuery(&pgproto3.Query{String: text})
+	}
+	results, err := conn.Exec(ctx, texts[last]).ReadAll()
+	if err != nil && last > 0 && pgconn.SafeToRetry(err) {
+		conn.Conn().Close() // or what was not sent would be sent later
+		_ = conn.Close(ctx)
+		return nil, err
+	}
+	for range last {
+		more, next := receive(ctx, conn)
+		if err = cmp.Or(err, next); err == nil {
+			results = append(results, more)
+		}
+	}
 	switch status := conn.TxStatus(); {
 	case err == nil && status != idle:
 		err = errOpen
@@ -98,6 +117,30 @@ func execute(ctx context.Context, conn *pgconn.PgConn, text string) ([]*pgconn.R
 		_ = conn.Exec(ctx, "ROLLBACK").Close()
 	}
 	return results, err
+}
+
+// receive receives the result of a statement that was sent.
+func receive(ctx context.Context, conn *pgconn.PgConn) (*pgconn.Result, error) {
+	var r pgconn.Result
+	for {
+		message, err := conn.ReceiveMessage(ctx)
+		if err != nil {
+			_ = conn.Close(ctx)
+			return nil, cmp.Or(r.Err, ctx.Err(), errors.New(err.Error())) // what was sent before it is executed
+		}
+		switch m := message.(type) {
+		case *pgproto3.DataRow:
+			row := make([][]byte, len(m.Values))
+			for i, v := range m.Values {
+				row[i] = bytes.Clone(v)
+			}
+			r.Rows = append(r.Rows, row)
+		case *pgproto3.ErrorResponse:
+			r.Err = pgconn.ErrorResponseToPgError(m)
+		case *pgproto3.ReadyForQuery:
+			return &r, r.Err
+		}
+	}
 }
 
 // idle is the status of a session in which no transaction is open, and failed that of
@@ -220,28 +263,28 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		values = append(values, strconv.FormatInt(w.Drop.Ticket, 10), w.Drop.Waiter)
 	}
 	near := w.Near && k.drop && !k.wakes
-	calls, at := []call{{s.texts[k], values}}, 0
+	calls := []call{{s.texts[k], values}}
 	if w.Look && !near {
-		calls, at = append(transaction(calls[0]), call{s.look, []string{hexed(next.Name)}}), 1
+		calls = append(calls, call{s.look, []string{hexed(next.Name)}})
 	}
 	results, err := s.run(ctx, calls...)
 	switch {
 	case hasCode(err, "40001") || hasCode(err, "40P01"):
 		err = nil // another transaction came between: read again
-	case err != nil && len(results) > at+1: // it is committed
+	case err != nil && len(results) > 0: // it is committed
 		err = errors.New(err.Error())
 	case err != nil:
 		return false, present, explain(err)
 	default:
-		done = results[at].CommandTag.RowsAffected() > 0
+		done = results[0].CommandTag.RowsAffected() > 0
 	}
 	switch {
 	case done && near:
 		present.Server = seen.Server
-		present.Places, err = parseText(next.Name, results[at].Rows[0][0])
+		present.Places, err = parseText(next.Name, results[0].Rows[0][0])
 	case done && w.Look:
 		present.Server = seen.Server
-		present.Places, err = parsePlaces(next.Name, results[at+2].Rows)
+		present.Places, err = parsePlaces(next.Name, results[1].Rows)
 	case !done && err == nil && w.Stamped:
 		if present, err = s.Read(ctx, next.Name); err != nil {
 			err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
