@@ -83,7 +83,7 @@ var redis = report.Page{
 			Text:       "One process, contenders in turns: pairs a second, with all processors and with GOMAXPROCS=1. Native is redsync over rueidis."},
 		{Heading: "## Over links of 1 ms: uncontended pair", Columns: pairColumns, Situations: pair("linked-pair", linked),
 			Contenders: keys(ours, "redsync-goredis redsync-rueidis redislock rueidislock"),
-			Text:       "Every connection goes through a process that passes on what is sent half a millisecond later, in both directions."},
+			Text:       "Every connection goes through the bench, which passes on what is sent half a millisecond later, in both directions."},
 		{Heading: "## One link of 20 ms, four of 1 ms: uncontended pair", Columns: pairColumns, Nodes: []int{5},
 			Contenders: keys(ours, "redsync-goredis redsync-rueidis redsync-failfast"), Situations: pair("slow-pair", slow)},
 		{Heading: "## Goroutines of one process on one name", Text: contendedText},

@@ -12,7 +12,8 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/store/redis/goredis"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
 	"github.com/redlatch/redlatch/test/bench/server"
 )
 
@@ -113,13 +114,13 @@ func Find(keys string) ([]*Contender, error) {
 var onRedis = []*Contender{
 	{Key: "redlatch", Title: "redlatch", Server: server.RedisKind,
 		Note: "its own driver, zero options but the TTL: tokens on; the restart guard on with several servers and off with 1, as is the default",
-		Open: openRedlatch(overSockets, plain)},
+		Open: openRedlatch(server.RedisKind, "", plain)},
 	{Key: "redlatch-rueidis", Title: "redlatch over rueidis", Server: server.RedisKind,
 		Note: "rueidis driver, zero options but the TTL",
-		Open: openRedlatch(overRueidis, plain)},
+		Open: openOver(rueidis.Nodes)},
 	{Key: "redlatch-goredis", Title: "redlatch over go-redis", Server: server.RedisKind,
 		Note: "go-redis driver, zero options but the TTL",
-		Open: openRedlatch(overGoRedis, plain)},
+		Open: openOver(goredis.Nodes)},
 	{Key: "redsync-goredis", Title: "redsync, go-redis", Server: server.RedisKind, Direct: []string{"set", "setnx"},
 		Note: "its default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but `ContextTimeoutEnabled`",
 		Open: openRedsync(goRedisPool)},
@@ -145,10 +146,10 @@ var onRedis = []*Contender{
 var onConsensus = []*Contender{
 	{Key: "redlatch-etcd", Title: "redlatch on etcd", Server: server.EtcdKind, Fixed: server.Members,
 		Note: "`etcd.Open`, zero options but the TTL: lease, token, queue in order, wakes by a watch",
-		Open: openRedlatch(overEtcd, plain)},
+		Open: openRedlatch(server.EtcdKind, "", plain)},
 	{Key: "redlatch-zookeeper", Title: "redlatch on ZooKeeper", Server: server.ZooKeeper, Fixed: server.Members,
 		Note: "`zookeeper.Open`, zero options but the TTL: lease, token, queue in order, wakes by an inbox",
-		Open: openRedlatch(overZooKeeper, plain)},
+		Open: openRedlatch(server.ZooKeeper, "", plain)},
 	{Key: "zk-lock", Title: "go-zookeeper's Lock", Server: server.ZooKeeper, Native: true, Fixed: server.Members,
 		Note: "`zk.Lock`, the recipe of ordered znodes; the TTL is the timeout of its session; no token",
 		Open: openZKLock},
@@ -158,5 +159,5 @@ var onConsensus = []*Contender{
 var capacity = []*Contender{{
 	Key: "redlatch-30s", Title: "redlatch, TTL 30 s", Server: server.RedisKind, Guarded: true, Live: 30 * time.Second,
 	Note: "its own driver, guard on, a TTL of 30 s",
-	Open: openRedlatch(overSockets, func() redlatch.Options { return redlatch.Options{TTL: 30 * time.Second, Guard: redlatch.GuardOn} }),
+	Open: openRedlatch(server.RedisKind, "", guarded),
 }}

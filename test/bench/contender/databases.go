@@ -18,7 +18,7 @@ import (
 var onDatabases = []*Contender{
 	{Key: "redlatch-postgres", Title: "redlatch on PostgreSQL", Server: server.Postgres, Fixed: 1,
 		Note: "`postgres.Open`, zero options but the TTL: lease, token, restart guard, queue in order, wakes by NOTIFY; a pool of 2 connections",
-		Open: openRedlatch(overPostgres, plain)},
+		Open: openRedlatch(server.Postgres, "&pool_max_conns=2", plain)},
 	{Key: "pg-advisory", Title: "pg_advisory_lock", Server: server.Postgres, Native: true, Fixed: 1,
 		Note: "the database's own lock of a session, over pgx, with a connection for each contender; a deadline is its lock_timeout; no TTL, no token",
 		Open: openSession("pgx", postgresURL, lockAdvisory, "SELECT pg_advisory_unlock(hashtextextended($1, 0))")},
@@ -27,7 +27,7 @@ var onDatabases = []*Contender{
 		Open: openShedLock("pgx", postgresURL, shedLockPostgres)},
 	{Key: "redlatch-mariadb", Title: "redlatch on MariaDB", Server: server.MariaDB, Fixed: 1,
 		Note: "`mysql.Open`, zero options but the TTL: lease, token, restart guard, queue in order",
-		Open: openRedlatch(overMariaDB, plain)},
+		Open: openRedlatch(server.MariaDB, "", plain)},
 	{Key: "get-lock", Title: "GET_LOCK", Server: server.MariaDB, Native: true, Fixed: 1,
 		Note: "the database's own lock of a session, with a connection for each holder and each waiter: no TTL, no token; it ends with the connection",
 		Open: openSession("mysql", mariaDSN, getLock, "SELECT RELEASE_LOCK(?)")},

@@ -13,12 +13,12 @@ import (
 	"github.com/redlatch/redlatch/test/bench/server"
 )
 
-func startRedis(t *testing.T, n int) *server.Redis {
+func startRedis(t *testing.T, n int) *server.Backend {
 	t.Helper()
 	g, err := server.StartRedis(t.Context(), n)
 	check.Must(t, err)
 	t.Cleanup(g.Stop)
-	check.Must(t, contender.Prepare(t.Context(), server.RedisKind, g.Addresses(), false))
+	check.Must(t, contender.Prepare(t.Context(), server.RedisKind, g.Addresses, false))
 	return g
 }
 
@@ -41,7 +41,7 @@ func TestSentCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
 			g := startRedis(t, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			target := g.Addresses()
+			target := g.Addresses
 			if s.Guarded {
 				check.Must(t, contender.Prepare(ctx, s.Server, target, true))
 			}
@@ -142,9 +142,9 @@ func contend(t *testing.T, ctx context.Context, a, b *contender.Locker, name str
 
 // monitor watches a server; the function it returns says what clients sent
 // until then, between the two readings of the statistics.
-func monitor(t *testing.T, g *server.Redis) func() []string {
+func monitor(t *testing.T, g *server.Backend) func() []string {
 	t.Helper()
-	m, err := resp.Dial("tcp", g.Addresses()[0])
+	m, err := resp.Dial("tcp", g.Addresses[0])
 	check.Must(t, err)
 	t.Cleanup(func() { m.Close() })
 	if _, err := m.Do("MONITOR"); err != nil {
@@ -181,7 +181,7 @@ func TestADatabasesOwnLockHeedsADeadline(t *testing.T) {
 			b, err := server.Start(t.Context(), c.Server, 1, server.Network{})
 			check.Must(t, err)
 			t.Cleanup(b.Stop)
-			l, err := c.Open(t.Context(), b.Addresses())
+			l, err := c.Open(t.Context(), b.Addresses)
 			check.Must(t, err)
 			t.Cleanup(l.Close)
 			release, err := l.Lock(t.Context(), "job")

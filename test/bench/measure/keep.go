@@ -17,7 +17,7 @@ const takers = 64
 // keep measures what it costs to keep many locks alive, in a process that does
 // nothing else.
 func (e *entrant) keep(ctx context.Context) error {
-	locker, err := e.Open(ctx, e.backend.Addresses())
+	locker, err := e.Open(ctx, e.backend.Addresses)
 	if err != nil {
 		return err
 	}

@@ -15,21 +15,13 @@ import (
 	"github.com/redlatch/redlatch/test/bench/worker"
 )
 
-// Child makes the program a worker or links, if it was started as one, and does
-// not return then. Call it first.
+// Child makes the program a worker, if it was started as one, and does not return
+// then. Call it first.
 func Child() {
-	var err error
-	switch {
-	case len(os.Args) != 2:
-		return
-	case os.Args[1] == worker.Argument:
-		err = worker.Run(os.Stdin, os.Stdout)
-	case os.Args[1] == server.LinkArgument:
-		err = server.RunLinks(os.Stdin, os.Stdout)
-	default:
+	if len(os.Args) != 2 || os.Args[1] != worker.Argument {
 		return
 	}
-	if err != nil {
+	if err := worker.Run(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -64,7 +56,7 @@ func Run(ctx context.Context, cells []Cell, step func(what string)) []*Result {
 // entrant is a contender in a measurement. Its err ends its part in it.
 type entrant struct {
 	*Result
-	backend server.Backend
+	backend *server.Backend
 	team    *worker.Team
 	single  *worker.Team // with one processor, or nil
 	rounds  []round
@@ -84,7 +76,7 @@ type round struct {
 
 // batch measures cells together, on servers of their own.
 func batch(ctx context.Context, cells []Cell) []*Result {
-	backends := map[string]server.Backend{}
+	backends := map[string]*server.Backend{}
 	defer func() {
 		for _, b := range backends {
 			b.Stop()
@@ -134,12 +126,12 @@ func batch(ctx context.Context, cells []Cell) []*Result {
 	return results
 }
 
-func start(ctx context.Context, c Cell, guard bool) (server.Backend, error) {
+func start(ctx context.Context, c Cell, guard bool) (*server.Backend, error) {
 	b, err := server.Start(ctx, c.Server, c.Nodes, c.Network)
 	if err != nil {
 		return nil, err
 	}
-	if err := contender.Prepare(ctx, c.Server, b.Addresses(), guard); err != nil {
+	if err := contender.Prepare(ctx, c.Server, b.Addresses, guard); err != nil {
 		b.Stop()
 		return nil, err
 	}

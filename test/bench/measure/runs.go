@@ -23,7 +23,7 @@ func (e *entrant) runs(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", dir, "github.com/redlatch/redlatch/cmd/redlatch").CombinedOutput(); err != nil {
 		return fmt.Errorf("building redlatch: %w: %s", err, out)
 	}
-	url, name := contender.URL(e.Server, e.backend.Addresses()), newName()
+	url, name := contender.URL(e.Server, e.backend.Addresses), newName()
 	list := make([]*exec.Cmd, e.Count)
 	var all sync.WaitGroup
 	began := time.Now()

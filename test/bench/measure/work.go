@@ -69,7 +69,7 @@ func (e *entrant) configs(procs int) []worker.Config {
 	var list []worker.Config
 	for i := range processes {
 		list = append(list, worker.Config{
-			Contender: e.Key, Addresses: e.backend.Addresses(),
+			Contender: e.Key, Addresses: e.backend.Addresses,
 			Contenders: threads, First: int32(i * threads), Own: e.own(), Held: e.Held,
 			Apart: e.Crowd, Deadline: e.Deadline, Procs: procs,
 		})

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,56 +16,45 @@ import (
 // Members is how many members a cluster has.
 const Members = 3
 
-// cluster is etcd or ZooKeeper. It writes to disk before it answers, as is the
-// default of both.
-type cluster struct {
-	members []*servertest.Database
-	// count adds what a member has counted to a sample.
-	count func(s *Sample, member string) error
-}
-
-// startCluster starts the members and waits until each is ready.
-func startCluster(k Kind, members int) (Backend, error) {
-	if members != Members {
+// startCluster starts the members of etcd or ZooKeeper and waits until each is ready.
+// They write to disk before they answer, as is the default of both.
+func startCluster(k Kind, n int) (*Backend, error) {
+	if n != Members {
 		return nil, fmt.Errorf("%s is measured with %d members", k, Members)
 	}
-	all, err := servertest.NewEtcd(members)
-	c := &cluster{all, countEtcd}
+	members, err := servertest.NewEtcd(n)
+	count := countEtcd
 	if k == ZooKeeper {
-		c.members, err = servertest.NewZooKeeper(members, "-Dzookeeper.forceSync=yes", "maxClientCnxns=0")
-		c.count = countZooKeeper
+		members, err = servertest.NewZooKeeper(n, "-Dzookeeper.forceSync=yes", "maxClientCnxns=0")
+		count = countZooKeeper
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := servertest.Together(c.members, (*servertest.Database).Start); err != nil {
-		c.Stop()
+	b := &Backend{Stop: func() {
+		for _, m := range members {
+			m.Stop()
+		}
+	}}
+	if err := servertest.Together(members, (*servertest.Database).Start); err != nil {
+		b.Stop()
 		return nil, fmt.Errorf("%s (make deps installs it): %w", k, err)
 	}
-	return c, nil
-}
-
-// Addresses returns host:port of each member.
-func (c *cluster) Addresses() []string { return servertest.Hosts(c.members) }
-
-// Sample reads the counters of all members.
-func (c *cluster) Sample() (Sample, error) {
-	var pids []int
-	for _, m := range c.members {
-		own, err := m.Pids()
-		if err != nil {
-			return Sample{}, err
+	b.Addresses = servertest.Hosts(members)
+	b.pids = func() (all []int, err error) {
+		for _, m := range members {
+			own, failed := m.Pids()
+			all, err = append(all, own...), errors.Join(err, failed)
 		}
-		pids = append(pids, own...)
+		return all, err
 	}
-	return sample(pids, func(s *Sample) error {
-		for _, m := range c.members {
-			if err := c.count(s, m.Addr()); err != nil {
-				return fmt.Errorf("statistics of %s: %w", m.Name, err)
-			}
+	b.count = func(s *Sample) (err error) {
+		for _, m := range b.Addresses {
+			err = errors.Join(err, count(s, m))
 		}
-		return nil
-	})
+		return err
+	}
+	return b, nil
 }
 
 // countEtcd counts the gRPC messages that clients sent: a request is one, and so
@@ -108,11 +98,4 @@ func countZooKeeper(s *Sample, member string) error {
 		}
 	}
 	return err
-}
-
-// Stop ends the members and removes their folders.
-func (c *cluster) Stop() {
-	for _, m := range c.members {
-		m.Stop()
-	}
 }

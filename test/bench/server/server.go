@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/test/bench/clock"
-	"github.com/redlatch/redlatch/test/bench/process"
 )
 
 // Kind is what contenders keep their locks in.
@@ -30,18 +30,19 @@ const (
 	ZooKeeper Kind = "zookeeper"
 )
 
-// A Backend is the servers that a contender keeps its locks on.
-type Backend interface {
-	// Addresses returns host:port of each server.
-	Addresses() []string
-	// Sample reads the counters of all servers.
-	Sample() (Sample, error)
+// Backend is the servers that a contender keeps its locks on.
+type Backend struct {
+	// Addresses are host:port of each server, or of the link to it.
+	Addresses []string
 	// Stop ends the servers and removes their folders.
-	Stop()
+	Stop func()
+
+	pids  func() ([]int, error) // of the servers' processes
+	count func(*Sample) error   // adds what the servers have counted
 }
 
 // Start starts n servers of a kind, behind a network if it has links.
-func Start(ctx context.Context, k Kind, n int, network Network) (Backend, error) {
+func Start(ctx context.Context, k Kind, n int, network Network) (*Backend, error) {
 	switch k {
 	case EtcdKind, ZooKeeper:
 		return startCluster(k, n)
@@ -50,13 +51,13 @@ func Start(ctx context.Context, k Kind, n int, network Network) (Backend, error)
 	case MariaDB:
 		return startMariaDB()
 	}
-	r, err := StartRedis(ctx, n)
+	b, err := StartRedis(ctx, n)
 	if err == nil && network.Delay > 0 {
-		if err = r.link(network); err != nil {
-			r.Stop()
+		if err = b.link(network); err != nil {
+			b.Stop()
 		}
 	}
-	return r, err
+	return b, err
 }
 
 // Sample is what the servers counted since they started, all together.
@@ -116,40 +117,13 @@ func Version(program string) string {
 	return string(regexp.MustCompile(`\d+(\.\d+)+`).Find(out))
 }
 
-// Redis is a number of independent redis-server processes, which write nothing
-// to disk.
-type Redis struct {
-	dir       string
-	servers   []*redisproc.Server
-	links     *process.Process // nil for none
-	addresses []string
-}
-
-// StartRedis starts n servers and waits until each answers.
-func StartRedis(ctx context.Context, n int) (*Redis, error) {
-	dir, err := os.MkdirTemp("", "redlatch-bench-redis-")
+// Sample reads the counters of all servers, and the CPU time of their processes before
+// and after that.
+func (b *Backend) Sample() (Sample, error) {
+	pids, err := b.pids()
 	if err != nil {
-		return nil, err
+		return Sample{}, err
 	}
-	r := &Redis{dir: dir}
-	for i := range n {
-		r.servers = append(r.servers, &redisproc.Server{Dir: filepath.Join(dir, strconv.Itoa(i))})
-	}
-	if err := redisproc.StartAll(ctx, r.servers...); err != nil {
-		r.Stop()
-		return nil, fmt.Errorf("%w (make deps installs redis-server)", err)
-	}
-	for _, s := range r.servers {
-		r.addresses = append(r.addresses, s.Addr())
-	}
-	return r, nil
-}
-
-// Addresses returns host:port of each server, or of the link to it.
-func (r *Redis) Addresses() []string { return r.addresses }
-
-// sample reads the CPU time of processes, and the counters in between.
-func sample(pids []int, read func(*Sample) error) (Sample, error) {
 	cpu := func() (sum time.Duration) {
 		for _, pid := range pids {
 			sum += clock.OfProcess(pid)
@@ -157,22 +131,46 @@ func sample(pids []int, read func(*Sample) error) (Sample, error) {
 		return sum
 	}
 	s := Sample{Begun: clock.Now(), CPU: cpu(), Commands: map[string]int64{}, Micros: map[string]int64{}}
-	err := read(&s)
+	if err = b.count(&s); err != nil {
+		err = fmt.Errorf("statistics of %v: %w", b.Addresses, err)
+	}
 	s.atEnd, s.At = cpu(), clock.Now()
 	return s, err
 }
 
-// Sample reads the counters of all servers.
-func (r *Redis) Sample() (Sample, error) {
-	var pids []int
-	for _, s := range r.servers {
-		pids = append(pids, s.Pid())
+// StartRedis starts n independent redis-server processes, which write nothing to disk,
+// and waits until each answers.
+func StartRedis(ctx context.Context, n int) (*Backend, error) {
+	dir, err := os.MkdirTemp("", "redlatch-bench-redis-")
+	if err != nil {
+		return nil, err
 	}
-	return sample(pids, func(sum *Sample) error {
-		for _, s := range r.servers {
+	servers := make([]*redisproc.Server, n)
+	for i := range servers {
+		servers[i] = &redisproc.Server{Dir: filepath.Join(dir, strconv.Itoa(i))}
+	}
+	b := &Backend{Stop: func() {
+		for _, s := range servers {
+			s.Kill()
+		}
+		os.RemoveAll(dir)
+	}}
+	if err := redisproc.StartAll(ctx, servers...); err != nil {
+		b.Stop()
+		return nil, fmt.Errorf("%w (make deps installs redis-server)", err)
+	}
+	b.Addresses = servertest.Hosts(servers)
+	b.pids = func() (all []int, _ error) {
+		for _, s := range servers {
+			all = append(all, s.Pid())
+		}
+		return all, nil
+	}
+	b.count = func(sum *Sample) error {
+		for _, s := range servers {
 			info, err := s.Ask("INFO", "all")
 			if err != nil {
-				return fmt.Errorf("statistics of %s: %w", s.Addr(), err)
+				return err
 			}
 			for line := range strings.Lines(info) {
 				name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -180,10 +178,11 @@ func (r *Redis) Sample() (Sample, error) {
 			}
 		}
 		return nil
-	})
+	}
+	return b, nil
 }
 
-// add adds a line of a server's statistics.
+// add adds a line of a Redis server's statistics.
 func (s *Sample) add(name, value string) {
 	number, _ := strconv.ParseFloat(value, 64) // of most lines it is none
 	if name == "used_memory" {
@@ -196,15 +195,4 @@ func (s *Sample) add(name, value string) {
 		s.Commands[command] += calls
 		s.Micros[command] += micros
 	}
-}
-
-// Stop ends the servers and removes their folders.
-func (r *Redis) Stop() {
-	if r.links != nil {
-		r.links.Stop()
-	}
-	for _, s := range r.servers {
-		s.Kill()
-	}
-	os.RemoveAll(r.dir)
 }

@@ -20,7 +20,7 @@ func TestContendersOfACrowdAreApart(t *testing.T) {
 	r, err := server.StartRedis(t.Context(), 1)
 	check.Must(t, err)
 	defer r.Stop()
-	w, err := ready(Config{Contender: "redlatch", Addresses: r.Addresses(), Contenders: 3, Apart: true})
+	w, err := ready(Config{Contender: "redlatch", Addresses: r.Addresses, Contenders: 3, Apart: true})
 	check.Must(t, err)
 	if l := w.lockers; l[0] == l[1] || l[1] == l[2] || l[0] == l[2] {
 		t.Error("two contenders share their connections")
