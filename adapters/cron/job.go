@@ -1,6 +1,7 @@
 package redlatchcron
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -52,9 +53,7 @@ func (j *job) Run() {
 	now = now.In(j.location)
 	due := dueAt(j.schedule, now)
 	opts := j.jobs.opts.Lock
-	if opts.Wait == 0 {
-		opts.Wait = min(max(j.schedule.Next(now).Sub(now), minWait), maxWait)
-	}
+	opts.Wait = cmp.Or(opts.Wait, min(max(j.schedule.Next(now).Sub(now), minWait), maxWait))
 	ran, err := j.jobs.locks.Once(ctx, j.name, due.UTC().Format(time.RFC3339Nano), &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 		return j.run(context.WithValue(ctx, dueKey{}, due), lease)
 	})

@@ -67,9 +67,7 @@ func NewLocker(locks *redlatch.Client, opts *Options) (*Locker, error) {
 		return nil, err
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	if o.Lock.Wait == 0 {
-		o.Lock.Wait = settle
-	}
+	o.Lock.Wait = cmp.Or(o.Lock.Wait, settle)
 	return &Locker{locks: locks, opts: o, held: map[string]*redlatch.Lease{}}, nil
 }
 

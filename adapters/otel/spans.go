@@ -91,8 +91,7 @@ func (p *progress) waits(w observe.Waiting) {
 		return
 	}
 	now := waitFor{place: w.Place, outcome: observe.Outcome(w.Err)}
-	var held *redlatch.HeldError
-	if errors.As(w.Err, &held) && len(held.Holders) > 0 {
+	if held, ok := errors.AsType[*redlatch.HeldError](w.Err); ok && len(held.Holders) > 0 {
 		now.holder = strings.ToValidUTF8(held.Holders[0].Owner, "\uFFFD")
 	}
 	if now == p.waitFor {

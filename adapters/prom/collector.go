@@ -2,7 +2,6 @@ package redlatchprom
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -25,26 +24,12 @@ type Collector struct {
 
 	labels *metrics.Labels[series]
 	nodes  metrics.Nodes
-
-	mu     sync.RWMutex
-	byNode map[nodeOp]requests
 }
 
 // series is what is counted for a label.
 type series struct {
 	wait, hold prometheus.Observer
 	acquired   prometheus.Counter
-}
-
-// requests is what is counted for one operation of a node.
-type requests struct {
-	took   prometheus.Observer
-	failed prometheus.Counter
-}
-
-type nodeOp struct {
-	node string
-	op   node.Op
 }
 
 type entry = metrics.Entry[series]
@@ -62,7 +47,7 @@ func New(opts *Options) (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{byNode: map[nodeOp]requests{}}
+	c := &Collector{}
 	if c.labels, err = metrics.NewLabels(o.Label, o.MaxLabels, c.series); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // progress is a context that also says what is in progress: a request, or a
-// lease. It is the only memory that a request or a lease costs.
+// lease.
 type progress struct {
 	context.Context
 	c     *Collector
@@ -92,30 +92,15 @@ func (c *Collector) RoundEnd(_ context.Context, end observe.RoundEnd) {
 
 // NodeEnd implements observe.NodeObserver.
 func (c *Collector) NodeEnd(end observe.NodeEnd) {
-	r := c.requests(nodeOp{end.Node, end.Op})
+	name, op := metrics.NodeLabel(end.Node), end.Op.String()
+	failed := c.nodeFailed.WithLabelValues(name, op) // from 0: the first one is an increase
 	if end.Err != nil {
-		r.failed.Inc() // not in the histogram: a refused connection is no quick answer
+		failed.Inc() // not in the histogram: a refused connection is no quick answer
 		return
 	}
-	r.took.Observe(end.Elapsed.Seconds())
+	c.round.WithLabelValues(name, op).Observe(end.Elapsed.Seconds())
 }
 
 // NodeChange implements observe.NodeObserver. It does nothing: Watch exports
 // what is known about nodes.
 func (c *Collector) NodeChange(observe.NodeHealth) {}
-
-// requests returns what is counted for an operation of a node.
-func (c *Collector) requests(of nodeOp) requests {
-	c.mu.RLock()
-	r, found := c.byNode[of]
-	c.mu.RUnlock()
-	if found {
-		return r
-	}
-	name, op := metrics.NodeLabel(of.node), of.op.String()
-	r = requests{c.round.WithLabelValues(name, op), c.nodeFailed.WithLabelValues(name, op)}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.byNode[of] = r
-	return r
-}

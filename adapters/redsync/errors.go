@@ -96,8 +96,8 @@ func refusal(nodes []observe.Result, quorum int, cause error) error {
 
 // notExtended returns the error of an extension that failed.
 func notExtended(err error, nodes, quorum int) error {
-	var answers *redlatch.QuorumError
-	switch found := errors.As(err, &answers); {
+	answers, found := errors.AsType[*redlatch.QuorumError](err)
+	switch {
 	case errors.Is(err, redlatch.ErrLost) && !found:
 		answers = &redlatch.QuorumError{Nodes: make([]observe.Result, nodes)} // all of them must be taken for lost
 	case !found:
@@ -109,8 +109,7 @@ func notExtended(err error, nodes, quorum int) error {
 
 // notUnlocked returns the error of a release that failed.
 func notUnlocked(err error, quorum int) error {
-	var answers *redlatch.QuorumError
-	found := errors.As(err, &answers)
+	answers, found := errors.AsType[*redlatch.QuorumError](err)
 	if !errors.Is(err, redlatch.ErrLost) {
 		if !found {
 			return err
@@ -133,12 +132,10 @@ func notUnlocked(err error, quorum int) error {
 
 // answers returns what the nodes answered in the last round of a Lock that failed.
 func answers(err error) []observe.Result {
-	var held *redlatch.HeldError
-	var quorum *redlatch.QuorumError
-	switch {
-	case errors.As(err, &held):
+	if held, ok := errors.AsType[*redlatch.HeldError](err); ok {
 		return held.Nodes
-	case errors.As(err, &quorum):
+	}
+	if quorum, ok := errors.AsType[*redlatch.QuorumError](err); ok {
 		return quorum.Nodes
 	}
 	return nil

@@ -1,6 +1,7 @@
 package redsync
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -61,9 +62,7 @@ func Open(opts *redlatch.Options, addresses ...string) *Redsync {
 }
 
 func open(servers int, opts redlatch.Options, connect func() ([]redlatch.Node, error)) *Redsync {
-	if opts.MaxHold == 0 {
-		opts.MaxHold = maxHold
-	}
+	opts.MaxHold = cmp.Or(opts.MaxHold, maxHold)
 	r := &Redsync{&sessions{opts: opts, servers: servers, connect: connect, open: map[settings]*session{}}}
 	// Nobody closes a Redsync: redsync has no way to.
 	runtime.AddCleanup(r, (*sessions).retire, r.sessions)
@@ -128,12 +127,8 @@ func (s *sessions) session(want settings) (*session, error) {
 		return nil, err
 	}
 	opts := s.opts
-	if want.limit != 0 {
-		opts.NodeTimeout = want.limit
-	}
-	if want.delay != 0 {
-		opts.RetryDelay = want.delay
-	}
+	opts.NodeTimeout = cmp.Or(want.limit, opts.NodeTimeout)
+	opts.RetryDelay = cmp.Or(want.delay, opts.RetryDelay)
 	client, err := redlatch.New(nodes, &opts)
 	if err != nil {
 		return nil, fmt.Errorf("redsync: %w", err)

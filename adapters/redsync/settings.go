@@ -157,8 +157,7 @@ func valueOf(lease *redlatch.Lease) string {
 
 // aboutValue explains the error of a value that is none of redlatch's.
 func (m *Mutex) aboutValue(err error) error {
-	var bad *redlatch.ConfigError
-	if errors.As(err, &bad) && bad.Field == "handle" {
+	if bad, ok := errors.AsType[*redlatch.ConfigError](err); ok && bad.Field == "handle" {
 		return &redlatch.ConfigError{Field: "WithValue", Value: fmt.Sprintf("%d bytes", len(m.Value())), Bound: "what Value of this package returned: a lock of redsync's own package cannot be unlocked or extended here"}
 	}
 	return err

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,9 +29,8 @@ type Labels[T any] struct {
 	limit int
 	data  func(label string) T
 
-	mu      sync.RWMutex
-	entries map[string]*Entry[T]
-	other   *Entry[T] // nil if no name has needed it
+	mu      sync.Mutex
+	entries map[string]*Entry[T] // that of Other does not count
 }
 
 // Entry is what is known about the names with one label.
@@ -47,9 +47,7 @@ func NewLabels[T any](label func(string) string, limit int, data func(label stri
 	if label == nil {
 		label = observe.NamePattern
 	}
-	if limit == 0 {
-		limit = DefaultLabels
-	}
+	limit = cmp.Or(limit, DefaultLabels)
 	if limit < 1 || limit > mostLabels {
 		return nil, &redlatch.ConfigError{Field: "MaxLabels", Value: limit, Bound: fmt.Sprintf("between 1 and %d", mostLabels)}
 	}
@@ -59,43 +57,26 @@ func NewLabels[T any](label func(string) string, limit int, data func(label stri
 // Of returns the entry of a name.
 func (l *Labels[T]) Of(name string) *Entry[T] {
 	label := strings.ToValidUTF8(l.label(name), "\uFFFD")
-	l.mu.RLock()
-	e, full := l.entries[label], len(l.entries) >= l.limit
-	if e == nil && (full || label == "" || label == Other) {
-		e = l.other
-	}
-	l.mu.RUnlock()
-	if e != nil {
-		return e
-	}
-	return l.add(label)
-}
-
-// add returns the entry of a label that has none, and makes it.
-func (l *Labels[T]) add(label string) *Entry[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.entries[label]; e != nil {
-		return e // another caller was faster
+	limit := l.limit
+	if l.entries[Other] != nil {
+		limit++
 	}
-	if label == "" || label == Other || len(l.entries) >= l.limit {
-		if l.other == nil {
-			l.other = &Entry[T]{Label: Other, Data: l.data(Other)}
-		}
-		return l.other
+	if l.entries[label] == nil && (label == "" || len(l.entries) >= limit) {
+		label = Other
 	}
-	e := &Entry[T]{Label: label, Data: l.data(label)}
-	l.entries[label] = e
+	e := l.entries[label]
+	if e == nil {
+		e = &Entry[T]{Label: label, Data: l.data(label)}
+		l.entries[label] = e
+	}
 	return e
 }
 
 // All returns all entries.
 func (l *Labels[T]) All() []*Entry[T] {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	all := slices.AppendSeq(make([]*Entry[T], 0, len(l.entries)+1), maps.Values(l.entries))
-	if l.other != nil {
-		all = append(all, l.other)
-	}
-	return all
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.entries))
 }

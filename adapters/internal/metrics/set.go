@@ -6,20 +6,15 @@ import (
 )
 
 // Item is something in progress: a caller that waits, or a lease that is held.
-// It is part of what an observer keeps in a context, so that it costs no memory
-// of its own.
 type Item struct {
-	since      time.Time
-	limit      time.Duration
-	prev, next *Item
-	in         bool
+	since time.Time
+	limit time.Duration
 }
 
-// Set is what is in progress, the oldest first. The zero value is empty.
+// Set is what is in progress. The zero value is empty.
 type Set struct {
-	mu          sync.Mutex
-	first, last *Item
-	n           int
+	mu    sync.Mutex
+	items map[*Item]bool
 }
 
 // Add notes that an item begins now. limit is how long it may last; 0 for no
@@ -27,18 +22,13 @@ type Set struct {
 func (s *Set) Add(i *Item, limit time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i.in {
+	if s.items[i] {
 		return
 	}
-	i.since, i.limit, i.in = time.Now(), limit, true // under the mutex, so that the set is in order
-	i.prev, i.next = s.last, nil
-	if s.last == nil {
-		s.first = i
-	} else {
-		s.last.next = i
+	if s.items == nil {
+		s.items = map[*Item]bool{}
 	}
-	s.last = i
-	s.n++
+	i.since, i.limit, s.items[i] = time.Now(), limit, true
 }
 
 // Remove notes that an item has ended. An item that has ended before is left
@@ -46,39 +36,25 @@ func (s *Set) Add(i *Item, limit time.Duration) {
 func (s *Set) Remove(i *Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !i.in {
-		return
-	}
-	if i.prev == nil {
-		s.first = i.next
-	} else {
-		i.prev.next = i.next
-	}
-	if i.next == nil {
-		s.last = i.prev
-	} else {
-		i.next.prev = i.prev
-	}
-	i.prev, i.next, i.in = nil, nil, false
-	s.n--
+	delete(s.items, i)
 }
 
 // Len returns how many items are in progress.
 func (s *Set) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.n
+	return len(s.items)
 }
 
 // Longest returns how long the oldest item has been in progress; 0 if there is
 // none.
-func (s *Set) Longest() time.Duration {
+func (s *Set) Longest() (longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.first == nil {
-		return 0
+	for i := range s.items {
+		longest = max(longest, time.Since(i.since))
 	}
-	return time.Since(s.first.since)
+	return longest
 }
 
 // Used returns the largest part of its limit that an item has used; 0 if no item
@@ -86,10 +62,9 @@ func (s *Set) Longest() time.Duration {
 func (s *Set) Used() (most float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	for i := s.first; i != nil; i = i.next {
+	for i := range s.items {
 		if i.limit > 0 {
-			most = max(most, float64(now.Sub(i.since))/float64(i.limit))
+			most = max(most, float64(time.Since(i.since))/float64(i.limit))
 		}
 	}
 	return most
