@@ -111,17 +111,17 @@ func (c *Client) write() {
 	f := w.fly(c.number, resource, "write", w.trip())
 	w.at(f.to, func() {
 		w.land(f)
-		wr := w.Resource.take(w.now, c.Name, cl.Token())
+		wr := w.Resource.take(c.Name, cl.Token())
 		switch {
 		case !wr.Accepted:
-			w.say("good", "The resource refuses a write of %s: token %s is below %s", c.Name, Text(wr.Token), Text(w.Resource.Highest))
+			w.say("good", "The resource refuses a write of %s: token %s is below %s", c.Name, wr.Token, w.Resource.Highest)
 			if cl.valid() {
 				w.breaks("%s holds the lock, and its write was refused", c.Name)
 			}
 		case wr.Stale:
 			w.say("bad", "The resource takes a stale write of %s: a later holder has written before", c.Name)
 		default:
-			w.say("", "%s writes with token %s", c.Name, Text(wr.Token))
+			w.say("", "%s writes with token %s", c.Name, wr.Token)
 		}
 		w.hit(f, wr.Accepted)
 		c.writing = false
@@ -156,21 +156,17 @@ func (c *Client) Resume() {
 }
 
 // act has the caller do something, now or when it continues.
-func (c *Client) act(do func()) {
-	if c.paused {
-		c.acts = append(c.acts, do)
-		return
-	}
-	do()
-}
+func (c *Client) act(do func()) { c.unlessPaused(do, &c.acts) }
 
 // deliver has something reach the client, now or when it continues.
-func (c *Client) deliver(do func()) {
+func (c *Client) deliver(do func()) { c.unlessPaused(do, &c.pending) }
+
+func (c *Client) unlessPaused(do func(), later *[]func()) {
 	if c.paused {
-		c.pending = append(c.pending, do)
-		return
+		*later = append(*later, do)
+	} else {
+		do()
 	}
-	do()
 }
 
 // Skew sets the wall clock of the client.

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -74,12 +75,7 @@ func (v view) Offset() time.Duration {
 func (v view) NoClocks() bool { return false }
 
 func (v view) ClockKnown() bool {
-	for i := range v.members {
-		if v.members[i].known {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.members[:], func(m member) bool { return m.known })
 }
 
 func (v view) Token(floor node.Token) node.Token {

@@ -135,7 +135,7 @@ type State struct {
 	Story                *Chapter
 	Clients              []ClientState
 	Servers              []ServerState
-	Resource             ResourceState
+	Resource             Resource
 	Flights              []FlightState
 	Hits                 []Hit
 	Lines                []Line
@@ -166,20 +166,6 @@ type ServerState struct {
 	Skew, Quarantine, Left float64
 	Holder, Token          string
 	Queue                  []string
-}
-
-// ResourceState is the resource.
-type ResourceState struct {
-	Checks  bool
-	Highest string
-	Writes  []WriteState
-}
-
-// WriteState is one of the last writes.
-type WriteState struct {
-	By, Token       string
-	At              float64
-	Accepted, Stale bool
 }
 
 // FlightState is a message: Part is how far it is.
@@ -213,13 +199,8 @@ func (p *Page) state() State {
 	for _, srv := range w.Servers {
 		s.Servers = append(s.Servers, srv.show())
 	}
-	s.Resource = ResourceState{Checks: w.Resource.Checks}
-	if w.Resource.Highest > 0 {
-		s.Resource.Highest = Text(w.Resource.Highest)
-	}
-	for _, wr := range w.Resource.Writes[max(0, len(w.Resource.Writes)-maxWrites):] {
-		s.Resource.Writes = append(s.Resource.Writes, WriteState{wr.By, Text(wr.Token), wr.At.Seconds(), wr.Accepted, wr.Stale})
-	}
+	s.Resource = *w.Resource
+	s.Resource.Writes = s.Resource.Writes[max(0, len(s.Resource.Writes)-maxWrites):]
 	for _, f := range w.flights {
 		s.Flights = append(s.Flights, FlightState{f.client, f.server, f.what, f.back, float64(w.now-f.from) / float64(f.to-f.from)})
 	}

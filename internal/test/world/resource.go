@@ -1,33 +1,29 @@
 package world
 
-import (
-	"time"
+import "github.com/redlatch/redlatch/node"
 
-	"github.com/redlatch/redlatch/node"
-)
-
-// Resource is what the lock protects. It compares the token of each write with
-// the highest that it has seen, as package fence does.
+// Resource is what the lock protects, as the page shows it. It compares the token of
+// each write with the highest that it has seen, as package fence does.
 type Resource struct {
 	Checks  bool
-	Highest node.Token
+	Highest string // token; empty for none
 	Writes  []Write
+	highest node.Token
 }
 
 // Write is a write that reached the resource.
 type Write struct {
-	At    time.Duration
-	By    string
-	Token node.Token
+	By, Token string
 	// Accepted says that the resource took it, and Stale that a later holder had
 	// written before.
 	Accepted, Stale bool
 }
 
 // take takes or refuses a write.
-func (r *Resource) take(at time.Duration, by string, t node.Token) Write {
-	wr := Write{At: at, By: by, Token: t, Stale: t < r.Highest, Accepted: !r.Checks || t >= r.Highest}
-	r.Highest = max(r.Highest, t)
+func (r *Resource) take(by string, t node.Token) Write {
+	wr := Write{By: by, Token: Text(t), Stale: t < r.highest, Accepted: !r.Checks || t >= r.highest}
+	r.highest = max(r.highest, t)
+	r.Highest = Text(r.highest)
 	r.Writes = append(r.Writes, wr)
 	return wr
 }

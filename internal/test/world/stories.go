@@ -16,7 +16,7 @@ func ben(w *World) *Client { return w.Clients[1] }
 // token.
 func wrote(w *World, c *Client) bool {
 	last := w.Resource.Last(c.Name)
-	return last.Accepted && last.Token == c.Token()
+	return last.Accepted && last.Token == Text(c.Token())
 }
 
 func annWrote(w *World) Write { return w.Resource.Last("Ann") }

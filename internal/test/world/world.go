@@ -1,7 +1,6 @@
 package world
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -47,10 +46,8 @@ type World struct {
 	Servers  []*Server
 	Resource *Resource
 
-	opts   Options
 	now    time.Duration
-	events events
-	count  uint64 // of events so far
+	events []event // in order
 	rand   *rand.Rand
 	guard  node.Guard
 
@@ -77,7 +74,7 @@ var names = []string{"Ann", "Ben", "Cleo", "Dan", "Eve", "Finn"}
 
 // New returns a world in which nothing has happened yet.
 func New(o Options) *World {
-	w := &World{opts: o, rand: rand.New(rand.NewPCG(o.Seed, 1)), Resource: &Resource{Checks: !o.Unchecked}}
+	w := &World{rand: rand.New(rand.NewPCG(o.Seed, 1)), Resource: &Resource{Checks: !o.Unchecked}}
 	w.guard = node.Guard{
 		Membership: "00000000000000aa", Generation: 1, MaxTTL: TTL, Window: Window,
 		Quarantine: protocol.Quarantine(TTL, Window, 0), Off: o.GuardOff,
@@ -103,28 +100,17 @@ func (w *World) clock() time.Time { return base.Add(w.now) }
 // event is something that will happen.
 type event struct {
 	at time.Duration
-	n  uint64 // events of one moment happen in the order in which they were planned
 	do func()
 }
 
-type events []event
-
-func (q events) Len() int { return len(q) }
-func (q events) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].n < q[j].n
-}
-func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *events) Push(e any)   { *q = append(*q, e.(event)) }
-func (q *events) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
-}
-
-// at plans an event.
+// at plans an event. Those of one moment happen in the order in which they were planned.
 func (w *World) at(t time.Duration, do func()) {
-	w.count++
-	heap.Push(&w.events, event{max(t, w.now), w.count, do})
+	t = max(t, w.now)
+	i := len(w.events)
+	for i > 0 && w.events[i-1].at > t {
+		i--
+	}
+	w.events = slices.Insert(w.events, i, event{t, do})
 }
 
 func (w *World) after(d time.Duration, do func()) { w.at(w.now+d, do) }
@@ -132,8 +118,8 @@ func (w *World) after(d time.Duration, do func()) { w.at(w.now+d, do) }
 // Step has the next event happen, if there is one.
 func (w *World) Step() {
 	if len(w.events) > 0 {
-		e := heap.Pop(&w.events).(event)
-		w.now = e.at
+		e := w.events[0]
+		w.events, w.now = w.events[1:], e.at
 		e.do()
 	}
 	w.check()
