@@ -124,18 +124,12 @@ func (c *Client) askLater() {
 
 // send sends a request. Its outcome is an event of the claim.
 func (cl *claim) send(e *protocol.Message) {
-	c, req, m := cl.c, e.Request, &cl.c.members[e.Node]
+	c, req := cl.c, e.Request
 	answer := protocol.Event{Kind: protocol.Answer, Node: e.Node, Seq: e.Seq, Op: req.Op, Once: req.Once, Token: req.Token}
 	if req.Op == node.OpAcquire {
 		cl.marks, c.last = c.marks.count, req.Token
 	}
-	probe := 0
-	if e.Probe {
-		probe, m.probed = 1, c.uptime()
-	}
-	m.probes += probe
 	c.call(e.Node, req, limit, func(reply node.Reply, fault protocol.Fault) {
-		m.probes -= probe
 		answer.Reply, answer.Fault = reply, fault
 		if reply.Status == node.Misconfigured {
 			answer.Misfit = protocol.Compare(c.w.guard, reply.Guard, req.TTL)

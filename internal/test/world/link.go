@@ -118,16 +118,16 @@ func (c *Client) call(i int, req node.Request, limit time.Duration, done func(no
 
 // send sends what a server is to execute.
 func (c *Client) send(i int, op node.Op, limit time.Duration, execute func(*Server) node.Reply, done func(node.Reply, protocol.Fault)) {
-	w, m := c.w, &c.members[i]
+	w := c.w
 	w.sent++
-	m.begin(c.uptime())
 	sent, over := c.time(), false
 	finish := func(reply node.Reply, fault protocol.Fault) {
 		if over {
 			return
 		}
-		over = true
-		c.learn(i, op, sent, reply, fault)
+		if over = true; fault == protocol.NoFault {
+			c.learn(i, op, sent, reply)
+		}
 		done(reply, fault)
 	}
 	w.after(limit, func() { c.deliver(func() { finish(node.Reply{}, protocol.TimedOut) }) })
