@@ -24,12 +24,9 @@ func start(r *jobtest.Replica) (stop func(), err error) {
 		})
 	}
 	c := cron.New(cron.WithSeconds(), cron.WithChain(ticks))
-	switch {
-	case r.Sabotage != "":
-		_, err = c.AddFunc(jobtest.Spec, r.Sabotaged)
-	case r.Late > 0:
+	if r.Late > 0 {
 		err = addLate(c, r)
-	default:
+	} else {
 		var jobs *redlatchcron.Jobs
 		if jobs, err = redlatchcron.New(c, r.Locks, &redlatchcron.Options{Lock: r.Lock}); err != nil {
 			return nil, err
@@ -95,5 +92,3 @@ func TestKillOfTheReplicaThatRunsLosesNoRun(t *testing.T) { jobtest.KillLosesNoR
 func TestReplicaWhoseClockIsBehindDoesNotRunAgain(t *testing.T) {
 	jobtest.Holds(t, jobtest.Options{Late: time.Second}, start)
 }
-
-func TestSabotagedReplicasAreFoundOut(t *testing.T) { jobtest.SabotageIsFoundOut(t, start) }

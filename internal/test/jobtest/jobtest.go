@@ -5,7 +5,6 @@
 package jobtest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,18 +45,11 @@ type Event struct {
 
 // Options are the settings of both replicas, but for Late.
 type Options struct {
-	Lock     redlatch.LockOptions
-	Work     time.Duration // how long the job takes
-	Late     time.Duration // by how much the clock of replica B is behind
-	Mode     string        // which sort of lock, for schedulers that have several
-	Sabotage string        // what to leave out: NoLock or NoOnce
+	Lock redlatch.LockOptions
+	Work time.Duration // how long the job takes
+	Late time.Duration // by how much the clock of replica B is behind
+	Mode string        // which sort of lock, for schedulers that have several
 }
-
-// The sabotages of a replica.
-const (
-	NoLock = "no-lock" // its job runs without a lock
-	NoOnce = "no-once" // its job runs under a lock, and nothing records that it did
-)
 
 // Starter starts the scheduler of a replica and returns how to stop it: stop waits
 // for running jobs.
@@ -165,20 +157,6 @@ func (r *Replica) dies() bool {
 	return kill
 }
 
-// Sabotaged is the job without what the tests test: without a lock, or with one
-// and nothing else.
-func (r *Replica) Sabotaged() {
-	due := r.Due()
-	if r.Sabotage == NoLock {
-		r.Run(due)
-		return
-	}
-	r.Locks.Do(context.Background(), Job, &r.Lock, func(context.Context, *redlatch.Lease) error {
-		r.Run(due)
-		return nil
-	})
-}
-
 // play has two replicas run for so many steps, on one node and on three, and checks
 // what they did. With kill, the replica that runs the job after some steps dies in
 // the middle of it.
@@ -252,23 +230,6 @@ func KillHasTheOtherGoOn(t *testing.T, o Options, start Starter) {
 			t.Errorf("%s was due to run the job at %v, and did not", survivor, m)
 		}
 	})
-}
-
-// SabotageIsFoundOut runs replicas without what the other claims test. What those
-// look for must be there to be found.
-func SabotageIsFoundOut(t *testing.T, start Starter) {
-	t.Helper()
-	for finds, o := range map[string]Options{
-		"overlap": {Sabotage: NoLock, Work: time.Second},
-		"twice":   {Sabotage: NoOnce, Late: time.Second},
-	} {
-		play(t, o, start, 5, false, func(t *testing.T, events []Event) {
-			found := violations(events)
-			if !slices.ContainsFunc(found, func(v string) bool { return strings.HasPrefix(v, finds) }) {
-				t.Errorf("sabotaged, the replicas show %q and nothing of %q", found, finds)
-			}
-		})
-	}
 }
 
 // killed returns which event is the death of a replica, and the name of the other.

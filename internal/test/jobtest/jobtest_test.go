@@ -19,7 +19,7 @@ func history(text string) (events []Event) {
 }
 
 // TestViolationsAreFound looks for those, and for what was due on b and nobody ran to
-// the end. Sabotaged replicas show the others.
+// the end.
 func TestViolationsAreFound(t *testing.T) {
 	for text, want := range map[string]string{
 		"start a 0, end a 0, start b 2, end b 2":                                            "",
