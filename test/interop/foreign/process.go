@@ -34,7 +34,7 @@ type Process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	lines  chan string
-	stderr *tail
+	stderr bytes.Buffer
 	once   sync.Once
 }
 
@@ -54,8 +54,8 @@ func Run(name string, argv []string, env ...string) (*Process, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), env...)
 	var err error
-	p := &Process{cmd: cmd, lines: make(chan string, 16), stderr: &tail{}}
-	cmd.Stderr = p.stderr
+	p := &Process{cmd: cmd, lines: make(chan string, 16)}
+	cmd.Stderr = &p.stderr
 	if p.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (p *Process) Release() Answer { return p.Order("release") }
 // Order sends an order and returns the answer.
 func (p *Process) Order(words ...string) Answer {
 	if _, err := fmt.Fprintln(p.in, strings.Join(words, " ")); err != nil {
-		return Answer{"error", "the driver is gone: " + p.stderr.String()}
+		return p.fault("the driver is gone")
 	}
 	return p.next()
 }
@@ -106,13 +106,21 @@ func (p *Process) next() Answer {
 	select {
 	case line, ok := <-p.lines:
 		if !ok {
-			return Answer{"error", "the driver ended: " + p.stderr.String()}
+			return p.fault("the driver ended")
 		}
 		word, text, _ := strings.Cut(line, " ")
 		return Answer{word, text}
 	case <-time.After(patience):
-		return Answer{"error", fmt.Sprintf("the driver has not answered for %v: %s", patience, p.stderr)}
+		return p.fault(fmt.Sprintf("the driver has not answered for %v", patience))
 	}
+}
+
+// fault is an answer in place of a driver's, with the end of what that wrote to its
+// standard error. It ends the driver, which may write until then.
+func (p *Process) fault(what string) Answer {
+	p.Kill()
+	text := p.stderr.String()
+	return Answer{"error", what + ": " + strings.Join(strings.Fields(text[max(0, len(text)-2000):]), " ")}
 }
 
 // Freeze stops the process where it is, timers and all.
@@ -129,26 +137,4 @@ func (p *Process) Kill() {
 		}
 		p.cmd.Wait()
 	})
-}
-
-// tail keeps the end of a driver's error output.
-type tail struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf.Write(b)
-	if over := t.buf.Len() - 2000; over > 0 {
-		t.buf.Next(over)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(strings.Fields(t.buf.String()), " ")
 }

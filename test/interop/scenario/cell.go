@@ -20,7 +20,6 @@ type Verdict string
 const (
 	Holds   Verdict = "holds"    // as it should be
 	Remark  Verdict = "remark"   // nothing is broken, and there is something to know
-	None    Verdict = "none"     // the client has no such thing
 	Breaks  Verdict = "breaks"   // the foreign client breaks the rule
 	OurFall Verdict = "redlatch" // redlatch does
 )

@@ -84,7 +84,7 @@ func lateExtension(s *Stage) Cell {
 	s.free(lease)
 	if a.Word == "cannot" && !s.client.Renews {
 		s.it.Release()
-		return Cell{None, "has none"}
+		return Cell{Holds, "has none"}
 	}
 	s.it.Release()
 

@@ -123,7 +123,7 @@ func (c *both) known() []string {
 		var order []string
 		for _, r := range c.rows {
 			cell := r.Cells[x.Name]
-			if (cell.Verdict == scenario.Holds || cell.Verdict == scenario.None) && slices.Contains(plain, cell.Text) {
+			if cell.Verdict == scenario.Holds && slices.Contains(plain, cell.Text) {
 				continue
 			}
 			text := x.Head + ": " + strings.TrimPrefix(cell.Text, "yes; ")
