@@ -1,7 +1,6 @@
 package nodetest
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -112,10 +111,8 @@ func (p *probe) list(prefix string) map[string]node.Listing {
 	if !ok {
 		p.Fatalf("%v is no node.Lister, though the harness says so", p.b)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
-	defer cancel()
 	all := map[string]node.Listing{}
-	err := n.List(ctx, prefix, func(l node.Listing) {
+	err := n.List(p.context(), prefix, func(l node.Listing) {
 		if _, twice := all[l.Name]; twice {
 			p.Errorf("%q is listed twice", l.Name)
 		}
@@ -130,9 +127,7 @@ func (p *probe) list(prefix string) map[string]node.Listing {
 
 func (p *probe) look(name string) node.Listing {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
-	defer cancel()
-	l, err := p.b.(node.Lister).Look(ctx, name)
+	l, err := p.b.(node.Lister).Look(p.context(), name)
 	p.late.check()
 	if err != nil {
 		p.Fatalf("look: %v", err)

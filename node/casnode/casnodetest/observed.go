@@ -45,9 +45,7 @@ func (p *probe) remove(seen casnode.Snapshot) {
 		p.Fatalf("a store without a clock must be a casnode.Sweeper")
 		return
 	}
-	if err := s.Remove(p.ctx, seen, []casnode.Row{seen.Row}); err != nil {
-		p.Fatalf("Remove: %v", err)
-	}
+	p.done("Remove", s.Remove(p.ctx, seen, []casnode.Row{seen.Row}))
 	p.has(p.b, casnode.Row{Name: seen.Row.Name})
 }
 
@@ -111,9 +109,7 @@ func timerClaims(shortest time.Duration) []claim {
 		{name: "timers are dropped one by one", check: func(p *probe) {
 			start(p, p.name("job"), "timer1", time.Minute)
 			start(p, p.name("job"), "timer2", time.Minute)
-			if err := p.b.(casnode.Timers).DropTimers(p.ctx, p.name("job"), []string{"timer1", "missing"}); err != nil {
-				p.Fatalf("DropTimers: %v", err)
-			}
+			p.done("DropTimers", p.b.(casnode.Timers).DropTimers(p.ctx, p.name("job"), []string{"timer1", "missing"}))
 			if runs(p, p.a, p.name("job"), "timer1") || !runs(p, p.a, p.name("job"), "timer2") {
 				p.Errorf("the timers are %q", p.read(p.a, p.name("job")).Row.Timers)
 			}

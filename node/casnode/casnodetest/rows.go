@@ -137,9 +137,7 @@ var sweepClaims = []claim{
 	{name: "a Swap is refused if the row is gone", check: func(p *probe) {
 		s := p.a.(casnode.Sweeper)
 		seen := p.insert("job")
-		if err := s.Remove(p.ctx, seen, []casnode.Row{seen.Row}); err != nil {
-			p.Fatalf("Remove: %v", err)
-		}
+		p.done("Remove", s.Remove(p.ctx, seen, []casnode.Row{seen.Row}))
 		p.has(p.b, casnode.Row{Name: seen.Row.Name})
 		p.refused("though the row is gone", seen, row(seen.Row.Name, "late"))
 		p.put(seen.Row.Name, "one") // the same bytes as before
@@ -152,13 +150,9 @@ var sweepClaims = []claim{
 		changed.Version += "0"
 		elsewhere := seen
 		elsewhere.Server += "0"
-		if err := s.Remove(p.ctx, elsewhere, []casnode.Row{seen.Row}); err != nil {
-			p.Fatalf("Remove: %v", err)
-		}
+		p.done("Remove", s.Remove(p.ctx, elsewhere, []casnode.Row{seen.Row}))
 		p.has(p.b, seen.Row)
-		if err := s.Remove(p.ctx, seen, []casnode.Row{seen.Row, changed, row(p.name("missing"), "")}); err != nil {
-			p.Fatalf("Remove: %v", err)
-		}
+		p.done("Remove", s.Remove(p.ctx, seen, []casnode.Row{seen.Row, changed, row(p.name("missing"), "")}))
 		p.has(p.b, casnode.Row{Name: seen.Row.Name})
 		if p.read(p.b, changed.Name).Row.Version == "" {
 			p.Errorf("a row that has changed was removed")
