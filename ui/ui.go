@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -38,15 +39,7 @@ type Options struct {
 // withDefaults returns o with every unset field set, or an error for the first
 // field that is not valid.
 func (o Options) withDefaults() (Options, error) {
-	if o.Title == "" {
-		o.Title = "redlatch"
-	}
-	if o.Interval == 0 {
-		o.Interval = time.Second
-	}
-	if o.MaxViewers == 0 {
-		o.MaxViewers = 64
-	}
+	o.Title, o.Interval, o.MaxViewers = cmp.Or(o.Title, "redlatch"), cmp.Or(o.Interval, time.Second), cmp.Or(o.MaxViewers, 64)
 	switch {
 	case o.Interval < 100*time.Millisecond || o.Interval > time.Hour:
 		return o, &redlatch.ConfigError{Field: "Interval", Value: o.Interval, Bound: "between 100ms and 1h"}
