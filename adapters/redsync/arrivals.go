@@ -54,11 +54,9 @@ func (a *arrivals) note(r request) {
 // all if the operation has failed.
 func (a *arrivals) wait(ctx context.Context, r request, w *arrival, limit time.Duration, failed error) {
 	if failed == nil {
-		late := time.NewTimer(limit)
-		defer late.Stop()
 		select {
 		case <-w.all:
-		case <-late.C:
+		case <-time.After(limit):
 		case <-ctx.Done():
 		}
 	}

@@ -49,8 +49,7 @@ func main() {
 		warn(strings.TrimPrefix(err.Error(), "redlatch: "))
 	}
 	// By the signal that ended the run, so that a shell ends its loop.
-	var signal *signals.Error
-	if errors.As(err, &signal) {
+	if signal, ok := errors.AsType[*signals.Error](err); ok {
 		signals.DieBy(signal.Signal, false)
 		code = exitSignal + int(signal.Signal)
 	}

@@ -180,12 +180,10 @@ func message(err error) string {
 // cannotRun is the outcome of a command that cannot be run. started says that
 // the program was found, and that starting it failed.
 func cannotRun(command string, err error, started bool) *outcome {
-	var inner *exec.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*exec.Error](err); ok {
 		err = inner.Err
 	}
-	var path *os.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
 		err = path.Err
 	}
 	end := &outcome{code: exitCannotRun, event: "cannot_run", err: fmt.Errorf("cannot run %q: %w", command, err)}

@@ -178,16 +178,13 @@ func causeOf(err error) string {
 
 // lostCause is why a lease ended, as a part of a sentence that names the lock.
 func lostCause(err error) string {
-	var nodes *redlatch.QuorumError
-	if errors.As(err, &nodes) {
+	if nodes, ok := errors.AsType[*redlatch.QuorumError](err); ok {
 		return message(nodes)
 	}
-	var refused *redlatch.ConfigError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*redlatch.ConfigError](err); ok {
 		return message(refused)
 	}
-	var lost *redlatch.LostError
-	if errors.As(err, &lost) {
+	if lost, ok := errors.AsType[*redlatch.LostError](err); ok {
 		return message(errors.New(lost.Reason))
 	}
 	return message(err)

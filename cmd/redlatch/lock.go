@@ -71,9 +71,7 @@ func (f *nodeFlags) about(name string, err error) error {
 const exitOutput = 74
 
 func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
-	if f.label == "" {
-		f.label = fmt.Sprintf("shell-%d", os.Getppid())
-	}
+	f.label = cmp.Or(f.label, fmt.Sprintf("shell-%d", os.Getppid()))
 	nodes, err := f.open()
 	if err != nil {
 		return err

@@ -102,8 +102,7 @@ func (r *reporter) end(o *outcome) {
 		f = f.add("ran", o.ran)
 	}
 	f = f.add("exit", o.code).with("message", text).with("cause", o.cause).with("hint", o.hint).with("nodes", o.nodes)
-	var held *redlatch.HeldError
-	if errors.As(o.err, &held) {
+	if held, ok := errors.AsType[*redlatch.HeldError](o.err); ok {
 		f = f.with("holders", holdersJSON(held.Holders))
 	}
 	if o.run != nil {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,10 +24,6 @@ var settings = []string{
 	"nodes", "require-nodes", "membership", "guard", "any-membership", "node-timeout", "password-file",
 	"ttl", "on-held", "wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label",
 }
-
-// exclusive are settings that exclude each other: one that is set nearer to the
-// user disables the others.
-var exclusive = [][]string{{"nonblock", "wait"}, {"nonblock", "on-held"}}
 
 // configVariable names the file of settings.
 const configVariable = "REDLATCH_CONFIG"
@@ -66,11 +61,12 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 			environment[name] = setting{value: value, from: "$" + variable(name)}
 		}
 	}
-	set["nonblock"] = flags.Changed("nonblock")
+	if flags.Changed("nonblock") { // it excludes these
+		set["wait"], set["on-held"] = true, true
+	}
 	for _, level := range []map[string]setting{environment, file.values} {
-		before := maps.Clone(set)
 		for _, name := range settings {
-			if s, ok := level[name]; ok && !overruled(name, before) {
+			if s, ok := level[name]; ok && !set[name] {
 				if err := s.apply(flags, name); err != nil {
 					return err
 				}
@@ -87,19 +83,6 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 		say.warn("", "others can read the password in %s; chmod 600 %s", file.path, file.path)
 	}
 	return nil
-}
-
-// overruled reports whether a setting, or one that excludes it, has been set.
-func overruled(name string, set map[string]bool) bool {
-	if set[name] {
-		return true
-	}
-	for _, group := range exclusive {
-		if slices.Contains(group, name) && slices.ContainsFunc(group, func(other string) bool { return set[other] }) {
-			return true
-		}
-	}
-	return false
 }
 
 // setting is a value and where it is from, for errors.

@@ -48,8 +48,7 @@ func (f *nodeFlags) watch(out io.Writer, say *reporter, name string) error {
 
 // left is how a verb ends that goes on until a signal.
 func left(ctx context.Context) error {
-	var signal *interruptedError
-	if errors.As(context.Cause(ctx), &signal) && signal.Signal == syscall.SIGINT {
+	if signal, ok := errors.AsType[*interruptedError](context.Cause(ctx)); ok && signal.Signal == syscall.SIGINT {
 		return nil // the usual way to leave
 	}
 	return ended(ctx)

@@ -76,8 +76,7 @@ func (o order) add(lease *redlatch.Lease, nodes int, say func(event) error) erro
 	}
 	err = account.write(e.Is)
 	e.What = written
-	var stale *fence.StaleError
-	if errors.As(err, &stale) {
+	if stale, ok := errors.AsType[*fence.StaleError](err); ok {
 		e.What, e.Highest = refused, stale.Highest
 	} else if err != nil {
 		return err

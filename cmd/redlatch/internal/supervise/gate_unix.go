@@ -92,8 +92,7 @@ func runGate(args []string) int {
 		break
 	}
 	err = syscall.Exec(args[2], args[3:], os.Environ())
-	var reason syscall.Errno
-	if errors.As(err, &reason) {
+	if reason, ok := errors.AsType[syscall.Errno](err); ok {
 		unix.Write(fd, binary.BigEndian.AppendUint64(nil, uint64(reason)))
 	}
 	return CodeCannotRun

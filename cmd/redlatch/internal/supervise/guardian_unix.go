@@ -142,11 +142,9 @@ func (g *guardian) lost() <-chan struct{} {
 // too long. The leader of the group must not have been reaped.
 func (g *guardian) join(group int) {
 	g.send(sendGroup, int64(group))
-	timer := time.NewTimer(guardianPatience)
-	defer timer.Stop()
 	select {
 	case <-g.joined:
-	case <-timer.C:
+	case <-time.After(guardianPatience):
 	}
 }
 
@@ -157,13 +155,11 @@ func (g *guardian) hasCompany() (company, ok bool) {
 		return false, false
 	}
 	g.send(askOthers, 0)
-	timer := time.NewTimer(guardianPatience)
-	defer timer.Stop()
 	select {
 	case company := <-g.others:
 		return company, true
 	case <-g.gone:
-	case <-timer.C:
+	case <-time.After(guardianPatience):
 	}
 	return false, false
 }
