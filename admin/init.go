@@ -118,7 +118,7 @@ func (a *Admin) Init(ctx context.Context, opts *InitOptions) ([]NodeState, error
 func (a *Admin) requiresAll(ctx context.Context) error {
 	required := a.c.Parameters().Replicas
 	for _, m := range a.c.Members() {
-		n, ok := m.Node().(node.ReplicaLister)
+		n, ok := m.Node().(node.ReplicaCounter)
 		if !ok {
 			continue
 		}

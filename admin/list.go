@@ -272,7 +272,7 @@ func (a *Admin) lockState(key string, found []node.Listing, errs []error) LockSt
 	slices.SortFunc(order, func(a, b node.Waiter) int {
 		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Value, b.Value))
 	})
-	for _, w := range order[:min(len(order), node.MaxWaiters)] {
+	for _, w := range order[:min(len(order), node.MaxListed)] {
 		owner, _ := protocol.OwnerOf(w.Value)
 		s.Waiters = append(s.Waiters, WaiterState{
 			Owner: owner, Since: time.UnixMicro(w.Ticket), Shared: w.Mode == node.Shared, Slots: int(w.Slots), Nodes: waiters[w],
@@ -309,7 +309,7 @@ func (a *Admin) addCompleted(s *LockState) {
 	slices.SortFunc(s.Completed, func(a, b CompletedState) int {
 		return cmp.Or(b.Until.Compare(a.Until), cmp.Compare(b.Occurrence, a.Occurrence))
 	})
-	s.Completed = s.Completed[:min(len(s.Completed), node.MaxCompleted)]
+	s.Completed = s.Completed[:min(len(s.Completed), node.MaxListed)]
 	if quorum := protocol.Quorum(len(s.Nodes)); len(since) >= quorum {
 		slices.SortFunc(since, time.Time.Compare)
 		s.CompletedSince = since[quorum-1]

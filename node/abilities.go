@@ -76,13 +76,6 @@ type Recorder interface {
 // counts those that are online before it grants.
 type ReplicaCounter interface {
 	Guarded
-	CountsReplicas()
-}
-
-// ReplicaLister is implemented by a Guarded node that knows how many replicas
-// there are besides those that are online: behind Sentinel.
-type ReplicaLister interface {
-	Guarded
 	// ListedReplicas returns how many replicas the sentinels list, those that are
 	// down included; known is false if the node has no sentinels, or cannot ask
 	// them.
@@ -122,7 +115,7 @@ type Lister interface {
 	List(ctx context.Context, prefix string, found func(Listing)) error
 
 	// Look returns what the node knows about one name at one moment, with the
-	// first MaxWaiters waiters and MaxCompleted records.
+	// first MaxListed waiters and records.
 	Look(ctx context.Context, name string) (Listing, error)
 }
 

@@ -2,12 +2,9 @@ package node
 
 import "time"
 
-// MaxWaiters is the highest number of waiters that a Look returns.
-const MaxWaiters = 100
-
-// MaxCompleted is the highest number of completed occurrences that a Look
-// returns.
-const MaxCompleted = 100
+// MaxListed is how many waiters a Look returns at the most, and how many occurrences
+// that are completed.
+const MaxListed = 100
 
 // Holder is one holder of a name on a node.
 type Holder struct {

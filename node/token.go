@@ -81,12 +81,6 @@ func JudgeShared(token, floor, fence Token, now time.Time, window time.Duration)
 	return status
 }
 
-// Accepts returns the lowest and the highest token that Judge grants.
-func Accepts(fence Token, now time.Time, window time.Duration) (least, most Token) {
-	oldest, newest := limits(fence, now, window)
-	return max(fence+1, Token(max(oldest, 1))), Token(newest)
-}
-
 // limits returns what the clock allows, in microseconds. They are signed,
 // because a window may reach back before 1970.
 func limits(fence Token, now time.Time, window time.Duration) (oldest, newest int64) {

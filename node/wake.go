@@ -35,9 +35,6 @@ const (
 	WakeCall
 )
 
-// Asks reports whether the waiter has to ask the node at once.
-func (k WakeKind) Asks() bool { return k == WakeTurn || k == WakeCall }
-
 const (
 	// WaiterLease is how long the head of a node queue keeps its place without
 	// renewing it.

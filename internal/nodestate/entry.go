@@ -72,7 +72,7 @@ func (e *Entry) Listing(name string, now time.Time) node.Listing {
 	}
 	waiters := e.Queue.Waiters
 	l.Waiting = len(waiters)
-	l.Waiters = append(l.Waiters, waiters[:min(len(waiters), node.MaxWaiters)]...)
+	l.Waiters = append(l.Waiters, waiters[:min(len(waiters), node.MaxListed)]...)
 	return l
 }
 
@@ -80,7 +80,7 @@ func (e *Entry) Listing(name string, now time.Time) node.Listing {
 func (e *Entry) Look(name string, now time.Time) node.Listing {
 	l := e.Listing(name, now)
 	completed := e.Records.ordered()
-	l.Since, l.Completed = e.Records.Since, completed[:min(len(completed), node.MaxCompleted)]
+	l.Since, l.Completed = e.Records.Since, completed[:min(len(completed), node.MaxListed)]
 	return l
 }
 

@@ -110,7 +110,7 @@ func (c *Claim) onWake(v View, e *Event, out *Ready) {
 		c.toFront(v)
 		return
 	}
-	if e.Wake.Kind.Asks() {
+	if AsksAtOnce(e.Wake.Kind) {
 		c.toFront(v)
 	}
 	c.requestFrom(v, e.Node, out)
@@ -119,10 +119,10 @@ func (c *Claim) onWake(v View, e *Event, out *Ready) {
 // noteWake stores a notification until the claim waits, which then handles it.
 func (c *Claim) noteWake(e *Event) {
 	c.fence = max(c.fence, e.Wake.Fence)
-	if e.Wake.Kind.Asks() || c.wait.waited && e.Wake.Kind != node.WakeNear {
+	if AsksAtOnce(e.Wake.Kind) || c.wait.waited && e.Wake.Kind != node.WakeNear {
 		c.nodes[e.Node].notified = true
 	}
-	if e.Wake.Kind.Asks() || e.Wake.Kind == node.WakeNear {
+	if AsksAtOnce(e.Wake.Kind) || e.Wake.Kind == node.WakeNear {
 		c.wait.near = true
 	}
 }
@@ -301,3 +301,6 @@ func (c *Claim) requestRefused(v View, i int, again bool, out *Ready) {
 		c.requestFrom(v, i, out)
 	}
 }
+
+// AsksAtOnce reports whether a waiter that is notified so has to ask the node at once.
+func AsksAtOnce(k node.WakeKind) bool { return k == node.WakeTurn || k == node.WakeCall }

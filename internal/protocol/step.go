@@ -241,7 +241,7 @@ func (c *Claim) stepLease(v View, e *Event, out *Ready) {
 		c.repairSoon(v, e.Op == node.OpRepair && e.Fault == NoFault && e.Reply.Status == node.Held && IsLease(e.Reply.Value))
 	case Wake:
 		c.fence = max(c.fence, e.Wake.Fence)
-		if e.Wake.Kind.Asks() && c.nodes[e.Node].holds != granted {
+		if AsksAtOnce(e.Wake.Kind) && c.nodes[e.Node].holds != granted {
 			c.sendAcquire(e.Node, out)
 		}
 	case Release:

@@ -93,6 +93,12 @@ func (p *proposals) upTo(most node.Token) node.Token {
 // span is the range of tokens that a node would accept.
 type span struct{ least, most node.Token }
 
+// accepts returns the lowest and the highest token that node.Judge grants.
+func accepts(fence node.Token, now time.Time, window time.Duration) (least, most node.Token) {
+	clock, w := now.UnixMicro(), window.Microseconds()
+	return max(fence+1, node.Token(max(clock-w, 1))), node.Token(max(clock+w, int64(fence)+node.TokenLeap))
+}
+
 // spanOf returns the span of a node that granted, or that refused the token;
 // false for a node that would accept no token at all. A node that has not
 // answered is assumed to have no fence and the correct time.
@@ -100,7 +106,7 @@ func (c *Claim) spanOf(i int, at clock) (span, bool) {
 	m, now := &c.nodes[i], at.now
 	switch {
 	case m.got == Pending:
-		_, most := node.Accepts(0, now, c.cfg.Window)
+		_, most := accepts(0, now, c.cfg.Window)
 		return span{1, most}, true
 	case m.got != Replied:
 		return span{}, false
@@ -108,7 +114,7 @@ func (c *Claim) spanOf(i int, at clock) (span, bool) {
 	if !c.clockless.Has(i) { // otherwise it goes by the clocks of the others
 		now = time.UnixMicro(m.now)
 	}
-	least, most := node.Accepts(m.fence, now, c.cfg.Window)
+	least, most := accepts(m.fence, now, c.cfg.Window)
 	if at.none {
 		most = node.MaxToken
 	}

@@ -80,7 +80,7 @@ func (b *inbox) deliver(i int, m *Member, wake node.Wake) {
 	}
 	b.mu.Lock()
 	cl := b.claims[wake.Value]
-	if cl == nil && wake.Kind.Asks() {
+	if cl == nil && protocol.AsksAtOnce(wake.Kind) {
 		b.keep(wake.Value, i)
 	}
 	b.mu.Unlock()

@@ -224,7 +224,7 @@ func TestOnlyNodesThatCountReplicasWarnOfSentinel(t *testing.T) {
 // countingReplicas is a node that can require replicas.
 type countingReplicas struct{ *locktest.Guarded }
 
-func (countingReplicas) CountsReplicas() {}
+func (countingReplicas) ListedReplicas(context.Context) (int, bool, error) { return 0, false, nil }
 
 func TestReplicasAreRefusedWhereTheyCannotBeCounted(t *testing.T) {
 	for _, counts := range []bool{true, false} {

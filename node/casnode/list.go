@@ -116,7 +116,7 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 		if err != nil {
 			return l, err
 		}
-		l.Waiting, l.Waiters = len(places), waiters(places[:min(len(places), node.MaxWaiters)])
+		l.Waiting, l.Waiters = len(places), waiters(places[:min(len(places), node.MaxListed)])
 	}
 	return l, nil
 }

@@ -286,7 +286,7 @@ func play(processes []int, times int, o *order) (s *scene, took time.Duration) {
 				defer s.mu.Unlock()
 				for _, c := range s.callers {
 					for value, ch := range c.wakes {
-						if c.process == p && w.Kind.Asks() && (w.Kind == node.WakeMissed || w.Value == value) {
+						if c.process == p && (w.Kind == node.WakeTurn || w.Kind == node.WakeCall) && w.Value == value {
 							select {
 							case ch <- w:
 							default:

@@ -203,11 +203,11 @@ var recordClaims = []claim{
 		if all := p.list(p.name); len(all) > 0 {
 			p.Errorf("listed are %v", all)
 		}
-		for i := range node.MaxCompleted {
+		for i := range node.MaxListed {
 			p.recorded(node.Granted, p.a, p.record(node.OpComplete, fmt.Sprint("number ", i)))
 		}
-		if l := p.look(p.name); len(l.Completed) != node.MaxCompleted || l.Completed[0].Occurrence != "first" {
-			p.Errorf("of more than %d records it shows %d, and first %q", node.MaxCompleted, len(l.Completed), l.Completed[:min(len(l.Completed), 1)])
+		if l := p.look(p.name); len(l.Completed) != node.MaxListed || l.Completed[0].Occurrence != "first" {
+			p.Errorf("of more than %d records it shows %d, and first %q", node.MaxListed, len(l.Completed), l.Completed[:min(len(l.Completed), 1)])
 		}
 		p.expect(node.Granted, p.a, p.acquire("one", p.token(0)))
 		if l := p.list(p.name)[p.name]; l.Reply.Value != "one" || len(l.Completed) > 0 || !l.Since.IsZero() {

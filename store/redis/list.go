@@ -115,9 +115,9 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	if strings.HasPrefix(name, reserved) {
 		return node.Listing{}, &node.ConfigError{Field: "name", Value: name, Bound: "one that does not begin with " + reserved}
 	}
-	call := lookCall([]string{name}, node.MaxWaiters)
+	call := lookCall([]string{name}, node.MaxListed)
 	call.Keys = append(call.Keys, sideKey("completed", name), sideKey("memory", name))
-	call.Args = append(call.Args, strconv.Itoa(node.MaxCompleted))
+	call.Args = append(call.Args, strconv.Itoa(node.MaxListed))
 	r, err := n.driver.Eval(ctx, call)
 	if err != nil {
 		return node.Listing{}, explain(err)
@@ -146,7 +146,7 @@ func parseRecords(r, rest []string, l *node.Listing) error {
 	bad := func(what string) error {
 		return fmt.Errorf("redlatch: unexpected reply %s to the look script: %s", shown(r), what)
 	}
-	if len(rest)%2 == 0 || len(rest) > 1+2*node.MaxCompleted {
+	if len(rest)%2 == 0 || len(rest) > 1+2*node.MaxListed {
 		return bad("the number of records is none")
 	}
 	if rest[0] != "" {
@@ -192,7 +192,7 @@ func parseLook(r, names []string) (all []node.Listing, rest []string, err error)
 		waiting, err1 := strconv.Atoi(rest[5])
 		named, err2 := strconv.Atoi(rest[6])
 		rest = rest[7:]
-		if err1 != nil || err2 != nil || waiting < 0 || named < 0 || named > node.MaxWaiters || len(rest) < 2*named {
+		if err1 != nil || err2 != nil || waiting < 0 || named < 0 || named > node.MaxListed || len(rest) < 2*named {
 			return bad("the number of waiters is none")
 		}
 		l.Waiting = waiting

@@ -91,9 +91,6 @@ func (n *Node) Close() error {
 // the last writes.
 func (n *Node) GuardsAlone() bool { return n.driver.Kind() == Sentinel }
 
-// CountsReplicas marks a node that can require replicas.
-func (n *Node) CountsReplicas() {}
-
 // Identity returns the server's run id, and checks whether the server is fit to
 // keep locks.
 func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
 
-var _ node.ReplicaLister = (*Node)(nil)
+var _ node.ReplicaCounter = (*Node)(nil)
 
 // sentinelLimit is how long a sentinel may take to answer.
 const sentinelLimit = 3 * time.Second

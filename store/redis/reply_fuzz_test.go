@@ -169,7 +169,7 @@ func FuzzReplies(f *testing.F) {
 func checkListing(t testing.TB, said []string, l node.Listing) {
 	t.Helper()
 	checkReply(t, said, l.Reply)
-	if len(l.Holders) != l.Reply.Holders || l.Waiting < 0 || len(l.Waiters) > node.MaxWaiters {
+	if len(l.Holders) != l.Reply.Holders || l.Waiting < 0 || len(l.Waiters) > node.MaxListed {
 		t.Errorf("%q is read as %+v", said, l)
 	}
 	for _, w := range l.Waiters {
@@ -177,7 +177,7 @@ func checkListing(t testing.TB, said []string, l node.Listing) {
 			t.Errorf("%q names a waiter with the ticket %d", said, w.Ticket)
 		}
 	}
-	if len(l.Completed) > node.MaxCompleted || !l.Since.IsZero() && (l.Since.Before(earliest) || !l.Since.Before(latest)) {
+	if len(l.Completed) > node.MaxListed || !l.Since.IsZero() && (l.Since.Before(earliest) || !l.Since.Before(latest)) {
 		t.Errorf("%q is read as %d marks, remembered since %v", said, len(l.Completed), l.Since)
 	}
 	for _, m := range l.Completed {

@@ -44,7 +44,7 @@ var ruleMutants = []mutant{
 	{"a loss is not reported", "lease.go", "	if l.ends != nil [+&& !OFF +]{\n", simulation},
 	{"a lease ends when a call says so", "internal/runner/claim.go",
 		"	left := cl.core.Deadline() - cl.c.clock.Uptime()\n[+	if OFF { left = time.Hour }\n+]", simulation},
-	{"a notification is swallowed", "internal/runner/inbox.go", "	if cl != nil [+&& !(OFF && wake.Kind.Asks()) +]{\n		cl.woken(i, wake)", simulation},
+	{"a notification is swallowed", "internal/runner/inbox.go", "	if cl != nil [+&& !(OFF && protocol.AsksAtOnce(wake.Kind)) +]{\n		cl.woken(i, wake)", simulation},
 	{"a release wakes nobody", "internal/nodestate/ops.go",
 		"	if [+!OFF && (+]e.Queue.beside == nil || !waits || e.held() && !e.Kept(e.Queue.Waiters)[+)+] {\n", simulation},
 	{"nobody yields", "internal/protocol/yield.go",

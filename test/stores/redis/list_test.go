@@ -71,7 +71,7 @@ func TestListShowsTheQueueWithoutItsInboxes(t *testing.T) {
 		}
 		n.Close()
 		state, err := admin.New(c).Show(context.Background(), "job")
-		if err != nil || state.Waiting != 150 || len(state.Waiters) != node.MaxWaiters {
+		if err != nil || state.Waiting != 150 || len(state.Waiters) != node.MaxListed {
 			t.Fatalf("it is shown with %d waiters, %d of them named, %v", state.Waiting, len(state.Waiters), err)
 		}
 		if w := state.Waiters[0]; w.Owner != "host/149/waiter" || w.Since.UnixMicro() != first+1 {
