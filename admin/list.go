@@ -298,8 +298,8 @@ func (a *Admin) addCompleted(s *LockState) {
 				all[m.Occurrence] = c
 			}
 			c.Nodes++
-			if m.Until.After(c.Until) {
-				c.Until = m.Until
+			if until := n.Reply.Now.Add(m.Left); until.After(c.Until) {
+				c.Until = until
 			}
 		}
 	}

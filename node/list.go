@@ -31,18 +31,11 @@ type Listing struct {
 	Waiting int
 	// Waiters are the first of them, in the order of the queue.
 	Waiters []Waiter
-	// Completed are the occurrences that are completed, the one that is
-	// forgotten last first.
-	Completed []Completed
+	// Completed are the records of the name, the one that is forgotten last first.
+	Completed []Record
 	// Since is from when on the node's records of the name are complete; zero if
 	// it has no memory of the name.
 	Since time.Time
-}
-
-// Completed is an occurrence that is completed; see OpComplete.
-type Completed struct {
-	Occurrence string
-	Until      time.Time // when the node forgets it
 }
 
 // Waiter is a place in a node's queue.

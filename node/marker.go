@@ -144,16 +144,14 @@ const (
 	// MarkFresh is like MarkWrite, but trusts the node at once: it cannot have
 	// forgotten a lock, because there was none.
 	MarkFresh
-	// MarkReplace writes the marker over another membership's, or over that of
-	// a lower Generation, with a quarantine of TTL at least.
+	// MarkReplace writes the marker over another membership's, or over that of a lower
+	// Generation, with a quarantine of Least at the least. If the Guard is Told, so is
+	// the marker: the node is no member of the membership.
 	MarkReplace
-	// MarkTell is MarkReplace for a node that is no member of the membership, with
-	// Told in its marker.
-	MarkTell
-	// MarkBar removes the node from its membership: its marker is for
-	// BarredMembership, until a MarkReplace, and From that membership. A node that is already marked for the
-	// Membership and Generation of the Guard is not changed. Misconfigured, with its marker as it is
-	// now.
+	// MarkBar removes the node from its membership: its marker is for BarredMembership,
+	// until a MarkReplace, and From that membership. A node that is already marked for
+	// the Membership and Generation of the Guard is not changed. Misconfigured, with its
+	// marker as it is now.
 	MarkBar
 	// MarkNote notes the Epochs in the marker, and changes nothing else.
 	MarkNote

@@ -23,25 +23,18 @@ type RecordsRequest struct {
 	Retention time.Duration
 	// Skip is how many records an OpRecords leaves out.
 	Skip int
-	// Adopt is what an OpAdopt stores.
-	Adopt *Adoption
+	// Records are what an OpAdopt stores: MaxRecords at the most. Begun is when the
+	// node's memory of the name began, as it said.
+	Records []Record
+	Begun   time.Time
+	// Whole makes the node's memory of the name whole (OpAdopt). The records that it has
+	// then include all that were completed before, and are complete from Since on, on its
+	// own clock.
+	Whole bool
+	Since time.Time
 	// Guard is the membership, for which the node says whether it may have lost records;
 	// nil if that does not matter.
 	Guard *Guard
-}
-
-// Adoption is what a node takes over from others.
-type Adoption struct {
-	// Begun is when the node's memory of the name began, as it said.
-	Begun time.Time
-	// Records are what others have: MaxRecords at the most.
-	Records []Record
-	// Whole makes the node's memory of the name whole. The records that it has
-	// then include all that were completed before.
-	Whole bool
-	// Since is from when on the records are complete, on the node's own clock,
-	// for Whole.
-	Since time.Time
 }
 
 // Record says that an occurrence is completed.

@@ -73,9 +73,8 @@ const (
 	// OpRecords reads up to MaxRecords records of the name, the one that is
 	// forgotten last first, without the first Skip of them. Granted.
 	OpRecords
-	// OpAdopt stores records that other nodes have, as Adopt says. Granted, or
-	// Stale if the memory did not begin at Adopt.Begun: the node has lost it
-	// since.
+	// OpAdopt stores records that other nodes have. Granted, or Stale if the
+	// memory did not begin at Begun: the node has lost it since.
 	OpAdopt
 )
 

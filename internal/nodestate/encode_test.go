@@ -43,8 +43,8 @@ func goOnAlike(t *testing.T, seed uint64, last node.Op, store func(e Entry, now 
 		}
 		record := node.RecordsRequest{Op: req.Op, Occurrence: string(rune('0' + r.IntN(3))), Retention: time.Second}
 		if req.Op == node.OpAdopt {
-			record.Adopt = &node.Adoption{Begun: plain.Records.Begun, Whole: r.IntN(2) == 0, Since: now.Add(-time.Minute),
-				Records: []node.Record{{Occurrence: record.Occurrence, Left: time.Duration(r.IntN(2000)) * time.Millisecond}}}
+			record.Begun, record.Whole, record.Since = plain.Records.Begun, r.IntN(2) == 0, now.Add(-time.Minute)
+			record.Records = []node.Record{{Occurrence: record.Occurrence, Left: time.Duration(r.IntN(2000)) * time.Millisecond}}
 		}
 		ask := func(e *Entry) (any, []node.Wake) {
 			if req.Op < node.OpComplete {

@@ -79,7 +79,7 @@ func (e *Entry) Listing(name string, now time.Time) node.Listing {
 // Look returns the listing with the records. The entry is settled.
 func (e *Entry) Look(name string, now time.Time) node.Listing {
 	l := e.Listing(name, now)
-	completed := e.Records.ordered()
+	completed := e.Records.ordered(now)
 	l.Since, l.Completed = e.Records.Since, completed[:min(len(completed), node.MaxListed)]
 	return l
 }

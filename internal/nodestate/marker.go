@@ -173,7 +173,7 @@ func (m Marker) change(is standing, req *node.MarkRequest, now time.Time) string
 	case is == valid: // what follows is for all others
 	case req.Mark == node.MarkBar:
 		return node.ReasonBarred
-	case req.Mark == node.MarkReplace, req.Mark == node.MarkTell:
+	case req.Mark == node.MarkReplace:
 		return node.ReasonMembership
 	}
 	fresh := req.Mark == node.MarkFresh
@@ -210,7 +210,7 @@ func (m Marker) change(is standing, req *node.MarkRequest, now time.Time) string
 func (s *Server) write(reason string, now time.Time, req *node.MarkRequest, own bool, epochs node.Epochs) {
 	g, m := *req.Guard, s.Marker
 	// What it was barred from stays known, so that the same change can be run again.
-	g.Off, g.Told, g.From, g.Generation = false, req.Mark == node.MarkTell, m.Guard.From, max(g.Generation, 1)
+	g.Off, g.Told, g.From, g.Generation = false, req.Mark == node.MarkReplace && g.Told, m.Guard.From, max(g.Generation, 1)
 	if own {
 		g.Generation = max(g.Generation, m.Guard.Generation)
 	}

@@ -109,7 +109,7 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 		{"barred, barred", barred(other), node.MarkBar, node.Misconfigured, barred(other)},
 		{"barred, replaced", barred(other), node.MarkReplace, node.Quarantined, over(mark("now", from, longer, node.ReasonMembership), epoch+1)},
 		{"told, barred", mark("now", told, -time.Hour, node.ReasonMembership), node.MarkBar, node.Misconfigured, nowhere},
-		{"barred, told", nowhere, node.MarkTell, node.Quarantined, func() Marker {
+		{"barred, told", nowhere, node.MarkReplace, node.Quarantined, func() Marker {
 			m := over(mark("now", mine, longer, node.ReasonMembership), epoch+1)
 			m.Guard.Told = true
 			return m
@@ -121,6 +121,7 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	} {
 		s := Server{ID: "now", Marker: c.marker}
 		guard := mine
+		guard.Told = c.mark == node.MarkReplace && c.after.Guard.Told
 		req := node.MarkRequest{Mark: c.mark, Guard: &guard, Until: now.Add(-1), Epoch: known, Lineage: "0c0c0c0c", Epochs: "0a0a0a0a:3"}
 		if r := s.Mark(now, req); r.Status != node.Stale || s.Marker != c.marker {
 			t.Errorf("%s, too late: %v, and the marker is %+v", c.what, r.Status, s.Marker)

@@ -192,7 +192,7 @@ func (e *Entry) Limit(records, ended int, keep string, now time.Time) {
 	if len(e.Records.Completed) <= records {
 		return
 	}
-	all := e.Records.ordered() // the one that is forgotten last first
+	all := e.Records.ordered(now) // the one that is forgotten last first
 	for i := len(all) - 1; i >= 0 && len(e.Records.Completed) > records; i-- {
 		if all[i].Occurrence == keep {
 			continue

@@ -46,13 +46,12 @@ func (r *Records) settle(now time.Time) {
 
 // ordered returns the records, the one that is forgotten last first. They are
 // settled.
-func (r *Records) ordered() []node.Completed {
-	var all []node.Completed
+func (r *Records) ordered(now time.Time) (all []node.Record) {
 	for occurrence, until := range r.Completed {
-		all = append(all, node.Completed{Occurrence: occurrence, Until: until})
+		all = append(all, node.Record{Occurrence: occurrence, Left: until.Sub(now)})
 	}
-	slices.SortFunc(all, func(a, b node.Completed) int {
-		return cmp.Or(b.Until.Compare(a.Until), cmp.Compare(b.Occurrence, a.Occurrence))
+	slices.SortFunc(all, func(a, b node.Record) int {
+		return cmp.Or(cmp.Compare(b.Left, a.Left), cmp.Compare(b.Occurrence, a.Occurrence))
 	})
 	return all
 }
@@ -88,7 +87,7 @@ func CheckRecords(req node.RecordsRequest) error {
 		return fmt.Errorf("operation %d on records is unknown", req.Op)
 	case (req.Op == node.OpComplete || req.Op == node.OpCheck) && (req.Occurrence == "" || len(req.Occurrence) > node.MaxOccurrence):
 		return &node.ConfigError{Field: "Occurrence", Value: req.Occurrence, Bound: fmt.Sprintf("of 1 to %d bytes", node.MaxOccurrence)}
-	case req.Op == node.OpAdopt && (req.Adopt == nil || len(req.Adopt.Records) > node.MaxRecords), req.Skip < 0:
+	case req.Op == node.OpAdopt && len(req.Records) > node.MaxRecords, req.Skip < 0:
 		return fmt.Errorf("an operation on records without records, or with more than %d", node.MaxRecords)
 	}
 	return nil
@@ -117,27 +116,22 @@ func (e *Entry) records(req node.RecordsRequest, now time.Time, o origin) node.R
 		r.Begun, r.Since, r.Server, r.Whole = begun, begun, o.server, false
 	}
 	reply := node.RecordsReply{Status: node.Granted, Now: now}
-	switch a := req.Adopt; {
-	case req.Op == node.OpAdopt && !a.Begun.Equal(r.Begun):
+	switch {
+	case req.Op == node.OpAdopt && !req.Begun.Equal(r.Begun):
 		reply.Status = node.Stale
 	case req.Op == node.OpAdopt:
-		for _, x := range a.Records {
+		for _, x := range req.Records {
 			r.complete(x.Occurrence, now.Add(x.Left))
 		}
-		if a.Whole {
-			r.Whole = true
-			if a.Since.Before(r.Since) {
-				r.Since = a.Since
-			}
+		if r.Whole = r.Whole || req.Whole; req.Whole && req.Since.Before(r.Since) {
+			r.Since = req.Since
 		}
 	case req.Op == node.OpComplete:
 		r.complete(req.Occurrence, now.Add(req.Retention))
 	case req.Op == node.OpRecords:
-		all := r.ordered()
+		all := r.ordered(now)
 		all = all[min(req.Skip, len(all)):]
-		for _, x := range all[:min(len(all), node.MaxRecords)] {
-			reply.Records = append(reply.Records, node.Record{Occurrence: x.Occurrence, Left: x.Until.Sub(now)})
-		}
+		reply.Records = all[:min(len(all), node.MaxRecords)]
 	default:
 		if _, completed := r.Completed[req.Occurrence]; !completed {
 			reply.Status = node.Absent

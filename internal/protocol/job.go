@@ -165,10 +165,8 @@ func (j *Job) ask(s JobState, to Set) (asks []Ask) {
 		req.Op, req.Skip = ops[s], j.from
 		if s == Copying {
 			end := min(j.from+node.MaxRecords, len(j.records))
-			req.Adopt = &node.Adoption{
-				Begun: j.Said[i].Begun, Records: j.records[j.from:end], Whole: end == len(j.records),
-				Since: j.Said[i].Now.Add(-j.reach(j.Found.Sources)),
-			}
+			req.Begun, req.Records, req.Whole = j.Said[i].Begun, j.records[j.from:end], end == len(j.records)
+			req.Since = j.Said[i].Now.Add(-j.reach(j.Found.Sources))
 		}
 		asks = append(asks, Ask{i, j.Round, req})
 	}

@@ -251,7 +251,8 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Mar
 			own[i].Epoch = max(own[i].Epoch, of.epochs.Of(own[i].Lineage)-1)
 		}
 		if req.Mark == node.MarkReplace && !slices.Contains(c.members, m) {
-			own[i].Mark = node.MarkTell
+			told := *req.Guard
+			told.Told, own[i].Guard = true, &told
 		}
 	}
 	var all sync.WaitGroup

@@ -285,11 +285,11 @@ func TestOccurrencesOfManyProcessesEndByTimers(t *testing.T) {
 func TestOccurrencesOfManyProcessesAreLimitedInNumber(t *testing.T) {
 	w := occurrences{calm(t, false)}
 	p := w.start()
-	adopt := &node.Adoption{Begun: w.records(p, node.RecordsRequest{Op: node.OpCheck, Occurrence: w.name(0)}).Begun}
+	adopt := node.RecordsRequest{Op: node.OpAdopt, Begun: w.records(p, node.RecordsRequest{Op: node.OpCheck, Occurrence: w.name(0)}).Begun}
 	for i := range node.MaxRecords {
 		adopt.Records = append(adopt.Records, node.Record{Occurrence: w.name(i), Left: 24*time.Hour + time.Duration(i)*time.Second})
 	}
-	if r := w.records(p, node.RecordsRequest{Op: node.OpAdopt, Adopt: adopt}); r.Status != node.Granted {
+	if r := w.records(p, adopt); r.Status != node.Granted {
 		t.Fatal(r.Status)
 	}
 	for i := range 60 {

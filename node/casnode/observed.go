@@ -229,7 +229,4 @@ func (s *Snapshot) hideStampsIn(l *node.Listing) {
 	for i := range l.Holders {
 		l.Holders[i].Until = l.Holders[i].Until.UTC()
 	}
-	for i := range l.Completed {
-		l.Completed[i].Until = l.Completed[i].Until.UTC()
-	}
 }

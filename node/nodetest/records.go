@@ -114,14 +114,14 @@ var recordClaims = []claim{
 			p.Fatalf("a new memory is whole: %+v", m)
 		}
 		whole := p.adopt(p.begun(m))
-		whole.Adopt.Whole, whole.Adopt.Since = true, m.Begun.Add(-time.Minute)
+		whole.Whole, whole.Since = true, m.Begun.Add(-time.Minute)
 		p.recorded(node.Granted, p.b, whole)
 		if m2 := p.memory(p.a, check); !m2.Whole || !m2.Begun.Equal(m.Begun) ||
 			m2.Since.Sub(m.Begun.Add(-time.Minute)).Abs() > time.Millisecond && !p.same(m2.Since, m.Begun.Add(-time.Minute)) {
 			p.Errorf("after an adoption the memory is %+v, and was %+v", m2, m)
 		}
 		// It reaches back as far as before, at least.
-		whole.Adopt.Since = m.Begun.Add(time.Minute)
+		whole.Since = m.Begun.Add(time.Minute)
 		p.recorded(node.Granted, p.b, whole)
 		if m2 := p.memory(p.a, check); !m2.Whole || m2.Since.After(m.Begun) {
 			p.Errorf("after another adoption the memory is %+v", m2)
@@ -193,7 +193,8 @@ var recordClaims = []claim{
 		if len(l.Completed) != 3 || l.Completed[0].Occurrence != "first" || l.Completed[1].Occurrence != "second" || l.Completed[2].Occurrence != "third \x00 {}" {
 			p.Fatalf("it shows the records %q", l.Completed)
 		}
-		if off := l.Completed[1].Until.Sub(first.Now.Add(retention)); off.Abs() > p.h.Unit && !p.same(l.Completed[1].Until, first.Now.Add(retention)) {
+		until := l.Reply.Now.Add(l.Completed[1].Left)
+		if off := until.Sub(first.Now.Add(retention)); off.Abs() > p.h.Unit && !p.same(until, first.Now.Add(retention)) {
 			p.Errorf("it shows that a record is forgotten %v too late", off)
 		}
 		if !p.same(l.Since, first.Since) || l.Reply.Status != node.Absent {
@@ -279,6 +280,6 @@ func (p *probe) memory(n node.Node, req node.RecordsRequest) node.RecordsReply {
 // adopt is a request that stores records, for the memory that began then.
 func (p *probe) adopt(begun time.Time, records ...node.Record) node.RecordsRequest {
 	req := p.record(node.OpAdopt, "")
-	req.Adopt = &node.Adoption{Begun: begun, Records: records}
+	req.Begun, req.Records = begun, records
 	return req
 }

@@ -161,7 +161,7 @@ func parseRecords(r, rest []string, l *node.Listing) error {
 		if err != nil || !(until >= 0 && until <= float64(node.MaxToken)/1000) {
 			return bad("the end of a record is no time in milliseconds")
 		}
-		l.Completed = append(l.Completed, node.Completed{Occurrence: rest[i], Until: time.UnixMilli(int64(until))})
+		l.Completed = append(l.Completed, node.Record{Occurrence: rest[i], Left: time.UnixMilli(int64(until)).Sub(l.Reply.Now)})
 	}
 	return nil
 }

@@ -181,7 +181,7 @@ func version(marker string) string {
 
 var marks = map[node.Mark]string{
 	node.MarkRead: "read", node.MarkWrite: "mark", node.MarkFresh: "fresh", node.MarkReplace: "replace",
-	node.MarkTell: "tell", node.MarkBar: "bar", node.MarkNote: "note",
+	node.MarkBar: "bar", node.MarkNote: "note",
 }
 
 // Mark reads or writes the marker.
@@ -192,6 +192,9 @@ func (n *Node) Mark(ctx context.Context, req node.MarkRequest) (node.MarkReply, 
 	what, ok := marks[req.Mark]
 	if !ok || req.Guard == nil {
 		return node.MarkReply{}, fmt.Errorf("%w (%w)", &node.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, node.ErrUnsent)
+	}
+	if req.Mark == node.MarkReplace && req.Guard.Told {
+		what = "tell"
 	}
 	call := Call{Script: markScript, Args: []string{config(req.Guard), req.Guard.Nodes, what, milliseconds(req.Least), until(req.Until),
 		strconv.FormatUint(req.Guard.Generation, 10), "", cmp.Or(string(req.Epochs), "-"), req.Lineage}}

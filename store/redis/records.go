@@ -40,13 +40,13 @@ func recordsCall(req node.RecordsRequest) (Call, error) {
 	switch {
 	case req.Op == node.OpRecords && req.Skip >= 0:
 		args("records", strconv.Itoa(req.Skip), strconv.Itoa(node.MaxRecords))
-	case req.Op == node.OpAdopt && req.Adopt != nil && len(req.Adopt.Records) <= node.MaxRecords:
-		whole, since := "0", req.Adopt.Begun
-		if req.Adopt.Whole {
-			whole, since = "1", req.Adopt.Since
+	case req.Op == node.OpAdopt && len(req.Records) <= node.MaxRecords:
+		whole, since := "0", req.Begun
+		if req.Whole {
+			whole, since = "1", req.Since
 		}
-		args("adopt", stamp(req.Adopt.Begun), whole, stamp(since))
-		for _, x := range req.Adopt.Records {
+		args("adopt", stamp(req.Begun), whole, stamp(since))
+		for _, x := range req.Records {
 			call.Args = append(call.Args, x.Occurrence, milliseconds(x.Left))
 		}
 	case req.Op == node.OpRecords || req.Op >= node.OpAdopt || req.Op < node.OpComplete:

@@ -181,8 +181,8 @@ func checkListing(t testing.TB, said []string, l node.Listing) {
 		t.Errorf("%q is read as %d marks, remembered since %v", said, len(l.Completed), l.Since)
 	}
 	for _, m := range l.Completed {
-		if m.Until.Before(earliest) || !m.Until.Before(latest) {
-			t.Errorf("%q has a mark until %v", said, m.Until)
+		if until := l.Reply.Now.Add(m.Left); until.Before(earliest) || !until.Before(latest) {
+			t.Errorf("%q has a mark until %v", said, until)
 		}
 	}
 }

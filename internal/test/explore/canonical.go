@@ -113,7 +113,7 @@ func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClai
 			b = s.op.AppendTo(b)
 		}
 		for _, o := range s.orders {
-			b = add(append(b, byte(o.server), byte(o.i), byte(o.req.Mark)), int64(o.req.Guard.Generation), int64(o.req.Least))
+			b = add(append(b, byte(o.server), byte(o.i), byte(o.req.Mark), flags(o.req.Guard.Told)), int64(o.req.Guard.Generation), int64(o.req.Least))
 		}
 	}
 	for i := range m.in.Servers {

@@ -122,15 +122,11 @@ func (m *machine) proceed(s *State, op *operator) {
 	case protocol.Barring, protocol.Replacing:
 		s.orders = slices.Clone(s.orders)
 		for _, i := range op.Servers {
-			kind := Mark
-			switch {
-			case op.State == protocol.Barring:
+			kind, req, guard := Mark, req, *req.Guard
+			if req.Mark, req.Guard = node.MarkReplace, &guard; op.State == protocol.Barring {
 				kind, req.Mark = Bar, node.MarkBar
-			case slices.Contains(op.own, op.at[i]):
-				req.Mark = node.MarkReplace
-			default:
-				req.Mark = node.MarkTell
 			}
+			guard.Told = op.State == protocol.Replacing && !slices.Contains(op.own, op.at[i])
 			s.orders = append(s.orders, order{op.at[i], i, kind, req})
 		}
 	}

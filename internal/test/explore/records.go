@@ -176,7 +176,7 @@ func (s *jobState) key() []byte {
 	var flight []string
 	for _, p := range s.flight {
 		f := fmt.Sprint(p.ask.Node, s.awaited(p), p.ask.Request.Op, p.ask.Request.Occurrence, int64(p.ask.Request.Retention))
-		if a := p.ask.Request.Adopt; a != nil {
+		if a := p.ask.Request; a.Op == node.OpAdopt {
 			f += fmt.Sprint(a.Begun.UnixMicro(), a.Records)
 		}
 		flight = append(flight, f)

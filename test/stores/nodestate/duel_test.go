@@ -194,7 +194,7 @@ func (d *duel) fight(guard *node.Guard) bool {
 				asked = &c.records.Guard
 			}
 			if one(d.s, 6) {
-				marks := []node.Mark{node.MarkRead, node.MarkRead, node.MarkWrite, node.MarkWrite, node.MarkWrite, node.MarkFresh, node.MarkReplace, node.MarkTell, node.MarkBar, node.MarkNote}
+				marks := []node.Mark{node.MarkRead, node.MarkRead, node.MarkWrite, node.MarkWrite, node.MarkWrite, node.MarkFresh, node.MarkReplace, node.MarkReplace, node.MarkBar, node.MarkNote}
 				c.records = nil
 				c.mark = &node.MarkRequest{Mark: marks[d.s.IntN(len(marks))],
 					Least: []time.Duration{0, 0, 2 * guard.Quarantine}[d.s.IntN(3)],
@@ -210,6 +210,7 @@ func (d *duel) fight(guard *node.Guard) bool {
 			if c.mark != nil && one(d.s, 6) {
 				other.Generation = 2
 			}
+			other.Told = c.mark != nil && one(d.s, 2)
 			if other != *guard {
 				*asked = &other
 			}
@@ -388,12 +389,12 @@ func (d *duel) recordRequest() *node.RecordsRequest {
 		Occurrence: fmt.Sprint(s.IntN(3)), Retention: []time.Duration{briefly, time.Hour}[s.IntN(4)/3], Skip: s.IntN(3) / 2,
 	}
 	if req.Op == node.OpAdopt {
-		req.Adopt = &node.Adoption{Begun: d.begun, Whole: one(s, 2), Since: d.began.Add(-time.Duration(s.IntN(1e6)) * time.Microsecond).Truncate(time.Microsecond)}
+		req.Begun, req.Whole, req.Since = d.begun, one(s, 2), d.began.Add(-time.Duration(s.IntN(1e6))*time.Microsecond).Truncate(time.Microsecond)
 		if one(s, 4) {
-			req.Adopt.Begun = d.began
+			req.Begun = d.began
 		}
 		for range s.IntN(3) {
-			req.Adopt.Records = append(req.Adopt.Records, node.Record{Occurrence: fmt.Sprint(s.IntN(4)), Left: []time.Duration{briefly, time.Hour}[s.IntN(2)]})
+			req.Records = append(req.Records, node.Record{Occurrence: fmt.Sprint(s.IntN(4)), Left: []time.Duration{briefly, time.Hour}[s.IntN(2)]})
 		}
 	}
 	return req
@@ -629,7 +630,7 @@ func listed(l node.Listing) string {
 	}
 	var records []string // those of one millisecond are in no order
 	for _, c := range l.Completed {
-		records = append(records, fmt.Sprintf("  record %s for %v\n", c.Occurrence, c.Until.Sub(l.Reply.Now).Round(10*time.Minute)))
+		records = append(records, fmt.Sprintf("  record %s for %v\n", c.Occurrence, c.Left.Round(10*time.Minute)))
 	}
 	slices.Sort(records)
 	return text + strings.Join(records, "")
