@@ -14,6 +14,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/holders"
 	"github.com/redlatch/redlatch/internal/lockerrors"
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/terminal"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
@@ -25,9 +26,10 @@ const (
 	// waitRefresh is how often the line is updated. Each time the nodes are
 	// asked, which changes nothing there.
 	waitRefresh = 500 * time.Millisecond
-	// waitLine is after how long a wait is reported where there is no terminal. The next one follows when the wait is waitRarer times as long,
-	// and after waitMost at the latest. It is longer than OutagePatience, after
-	// which an outage is reported in any case.
+	// waitLine is after how long a wait is reported where there is no terminal. The
+	// next one follows when the wait is waitRarer times as long, and after waitMost at
+	// the latest. It is longer than OutagePatience, after which an outage is reported in
+	// any case.
 	waitLine  = 2500 * time.Millisecond
 	waitRarer = 4
 	waitMost  = 10 * time.Minute
@@ -223,7 +225,7 @@ type places struct {
 
 	answered bool        // a quorum has answered: neither addresses nor password are wrong
 	outage   time.Time   // when the outage was noticed; zero if there is none
-	missing  int         // rounds in a row without a quorum
+	missing  int32       // rounds in a row without a quorum
 	told     bool        // that the outage lasts
 	tell     func(error) // gets the error of an outage that lasts
 	giveUp   func()      // ends the wait
@@ -231,10 +233,6 @@ type places struct {
 	patient  bool        // it goes on though no node ever answered
 	hopeless error       // why the wait was ended
 }
-
-// outageRounds is how many rounds must fail before an outage lasts: a node that
-// misses the time limit of one may only be slow.
-const outageRounds = 3
 
 // endured judges a round of a wait: nodes that have answered before are waited for.
 // The mutex is held. It returns what to call without it.
@@ -246,12 +244,12 @@ func (p *places) endured(err error, outage bool) func() {
 	if p.missing++; p.missing == 1 {
 		p.outage = p.at
 	}
-	lasts := p.missing >= outageRounds && p.at.Sub(p.outage) >= redlatch.OutagePatience
+	lasts := !p.limited && protocol.OutageLasts(p.at.Sub(p.outage), p.missing)
 	switch {
-	case !p.answered && (lasts && !p.limited && !p.patient || denied(err)):
+	case !p.answered && (lasts && !p.patient || denied(err)):
 		p.hopeless = err
 		return p.giveUp
-	case lasts && !p.limited && !p.told:
+	case lasts && !p.told:
 		p.told = true
 		return func() { p.tell(err) }
 	}

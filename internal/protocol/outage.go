@@ -10,12 +10,17 @@ import (
 // answer, and for those that are quarantined.
 
 // OutagePatience is how long a caller that set no limit waits for a quorum of
-// nodes. OutageRounds is how many rounds in a row must have no quorum before
+// nodes. outageRounds is how many rounds in a row must have no quorum before
 // that wait ends: nodes that miss the time limit of one round may only be slow.
 const (
 	OutagePatience = 2 * time.Second
-	OutageRounds   = 3
+	outageRounds   = 3
 )
+
+// OutageLasts reports whether an outage ends such a wait.
+func OutageLasts(since time.Duration, rounds int32) bool {
+	return since >= OutagePatience && rounds >= outageRounds
+}
 
 // Shortage says why a round had no quorum of nodes that may grant.
 type Shortage uint8
@@ -89,7 +94,7 @@ func (c *Claim) waitsUntil(now Instant) When {
 	}
 	if since, ok := w.outage.Get(); ok && c.cfg.Unbounded {
 		until = At(since + OutagePatience)
-		if until.Reached(now) && w.missing < OutageRounds {
+		if until.Reached(now) && !OutageLasts(now-since, w.missing) {
 			return When{}
 		}
 	}

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/hex"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -42,13 +43,5 @@ func IsLease(value string) bool {
 // Printable reports whether a text has from least to most bytes, and can be
 // shown, logged and typed.
 func Printable(s string, least, most int) bool {
-	if len(s) < least || len(s) > most || !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			return false
-		}
-	}
-	return true
+	return least <= len(s) && len(s) <= most && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

@@ -16,10 +16,6 @@ type background struct {
 	idle    chan struct{} // closed after that, when nothing runs any more
 }
 
-func newBackground() *background {
-	return &background{closing: make(chan struct{}), idle: make(chan struct{})}
-}
-
 // start reports whether work may begin. After Close has begun, only work that
 // follows from running work may.
 func (b *background) start() bool {
