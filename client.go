@@ -176,9 +176,9 @@ const (
 	// MaxNodes is the highest number of nodes that a client accepts.
 	MaxNodes = protocol.MaxNodes
 
-	// OutagePatience is how long Lock waits for a quorum of nodes if the caller
-	// set no limit: neither Wait nor a deadline of its context. Lock asks at least three times, because a single round of slow nodes can take
-	// as long.
+	// OutagePatience is how long Lock waits for a quorum of nodes if the caller set no
+	// limit: neither Wait nor a deadline of its context. Lock asks at least three times,
+	// because a single round of slow nodes can take as long.
 	OutagePatience = protocol.OutagePatience
 
 	// NoWait as LockOptions.Wait asks the nodes once, and waits neither for holders

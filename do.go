@@ -135,10 +135,10 @@ func deadlock(name string, own *Lease, opts LockOptions) error {
 // for the lock again. So fn never runs twice at a time. MaxHold limits a term:
 // after it the process waits again, behind those that already wait.
 //
-// Lead waits for servers without limit, and logs once that it does. Only with
-// Wait in opts, which limits each candidacy, does it return the error of Lock. The lease has the token of the term: pass it to what the leader
-// writes to, because a leader that is paused does not notice that another one
-// leads.
+// Lead waits for servers without limit, and logs once that it does. Only with Wait in
+// opts, which limits each candidacy, does it return the error of Lock. The lease has
+// the token of the term: pass it to what the leader writes to, because a leader that is
+// paused does not notice that another one leads.
 func (c *Client) Lead(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) error {
 	set := optional.Value(opts)
 	if set.Shared || set.Slots != 0 {

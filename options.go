@@ -125,14 +125,13 @@ type Cluster struct {
 	// Defaults to 30 s.
 	MaxTTL time.Duration
 
-	// Replicas is how many replicas of each node must be online, with a report in
-	// the last 2 s, for the node to grant and extend. With it, a master that is cut off stops before the
-	// replica that was promoted in its place grants. Set it behind Sentinel, to
-	// the number of all replicas: with fewer, one that changes sides unseen
-	// lets a second holder in.
-	// It makes the quarantine 4 s longer.
-	// NoReplicas states that none is required, which allows two holders after a
-	// failover. Defaults to none required.
+	// Replicas is how many replicas of each node must be online, with a report in the
+	// last 2 s, for the node to grant and extend. With it, a master that is cut off
+	// stops before the replica that was promoted in its place grants. Set it behind
+	// Sentinel, to the number of all replicas: with fewer, one that changes sides unseen
+	// lets a second holder in. It makes the quarantine 4 s longer. NoReplicas states
+	// that none is required, which allows two holders after a failover. Defaults to none
+	// required.
 	Replicas int
 }
 

@@ -130,12 +130,12 @@ func (d Dialect) statements(table string) statements {
 	return s
 }
 
-// columns are the names of a token's columns, as identifiers. The first has the
-// highest token of all, and is the only one that writers know: a writer is
-// compared with it and sets it. The other two are set by readers, to what makes the first one theirs: reader is equal to it, and
-// writer is the highest token of a writer by then. When a writer has set the
-// first one since, reader is lower, and the highest writer's is the first one. So
-// it is where reader and writer are NULL.
+// columns are the names of a token's columns, as identifiers. The first has the highest
+// token of all, and is the only one that writers know: a writer is compared with it and
+// sets it. The other two are set by readers, to what makes the first one theirs: reader
+// is equal to it, and writer is the highest token of a writer by then. When a writer
+// has set the first one since, reader is lower, and the highest writer's is the first
+// one. So it is where reader and writer are NULL.
 type columns struct{ token, reader, writer string }
 
 func (d Dialect) columns(token string) columns {

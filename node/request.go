@@ -30,15 +30,15 @@ const (
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect
-	// OpRepair gives the share to Value on a node that missed the acquisition,
-	// after a quorum of nodes has granted or extended it. No holder may
-	// conflict. It is Stale after Until, if Value was released here with a
-	// NoRepair that is not over, and if Token is below that of an OpBreak: the
-	// break may not have reached the nodes yet that Value has. The fence does not matter: contenders raise it,
-	// too. It is raised to Token and never lowered; so is the floor, unless for
-	// Shared. If Value holds another slot, it is moved; if its own slot is
-	// taken, it keeps the other one until that expires. Window and queue do not
-	// matter. Granted, Held, Foreign, Stale, Quarantined or Misconfigured.
+	// OpRepair gives the share to Value on a node that missed the acquisition, after a
+	// quorum of nodes has granted or extended it. No holder may conflict. It is Stale
+	// after Until, if Value was released here with a NoRepair that is not over, and if
+	// Token is below that of an OpBreak: the break may not have reached the nodes yet
+	// that Value has. The fence does not matter: contenders raise it, too. It is raised
+	// to Token and never lowered; so is the floor, unless for Shared. If Value holds
+	// another slot, it is moved; if its own slot is taken, it keeps the other one until
+	// that expires. Window and queue do not matter. Granted, Held, Foreign, Stale,
+	// Quarantined or Misconfigured.
 	OpRepair
 	// OpYield frees Value's share if Value holds one and a waiter with a lower
 	// Ticket is queued that does not fit beside it and the other holders, and
@@ -49,15 +49,14 @@ const (
 	OpYield
 	// OpMark is what a MarkRequest asks, in errors.
 	OpMark
-	// OpBreak takes the name away from all its holders and raises the fence and
-	// the floor to Token, so that the next holder has a higher token. It is
-	// Stale if the name is held and the fence is not below Token: the name was
-	// then taken after the break was decided. A holder with a lower Token is not
-	// repaired for Retention, whether the name was held or free. A key that is no plain lock stays
-	// unless Foreign is set. Waiters keep their places. Quarantine does not
-	// matter; of the marker only the membership does. Repeating it is harmless.
-	// Granted if the name is now free; else Foreign, Stale, Ahead or
-	// Misconfigured, and nothing was changed.
+	// OpBreak takes the name away from all its holders and raises the fence and the
+	// floor to Token, so that the next holder has a higher token. It is Stale if the
+	// name is held and the fence is not below Token: the name was then taken after the
+	// break was decided. A holder with a lower Token is not repaired for Retention,
+	// whether the name was held or free. A key that is no plain lock stays unless
+	// Foreign is set. Waiters keep their places. Quarantine does not matter; of the
+	// marker only the membership does. Repeating it is harmless. Granted if the name is
+	// now free; else Foreign, Stale, Ahead or Misconfigured, and nothing was changed.
 	OpBreak
 	// OpComplete is the first Op of a RecordsRequest; the ones before are for locks. It
 	// records that the Occurrence of the name is completed, and keeps
@@ -121,9 +120,10 @@ type Request struct {
 
 	Fencing
 
-	// Until is the time, on the node's own clock, after which an OpRepair
-	// is too late, and Stale: its sender may have released the lock since. Of an OpAcquire it is when its caller
-	// stops to wait, as far as is known: a node need not heed it. Zero for no limit.
+	// Until is the time, on the node's own clock, after which an OpRepair is too late,
+	// and Stale: its sender may have released the lock since. Of an OpAcquire it is when
+	// its caller stops to wait, as far as is known: a node need not heed it. Zero for no
+	// limit.
 	Until time.Time
 
 	Parting
@@ -163,9 +163,9 @@ type Fencing struct {
 	// direction.
 	Window time.Duration
 
-	// Clock is what the clocks of the other nodes show, for a node that has none:
-	// Token is compared with it, and Until. A node with a clock ignores it. If it is zero, such a node takes
-	// the clock of the process.
+	// Clock is what the clocks of the other nodes show, for a node that has none: Token
+	// is compared with it, and Until. A node with a clock ignores it. If it is zero,
+	// such a node takes the clock of the process.
 	Clock time.Time
 
 	// Retention is how long the node remembers the fence after its last use.

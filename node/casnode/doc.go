@@ -10,11 +10,11 @@
 //	row  := the rules, on a copy   // a reply; the row if it changes; the wakes
 //	Swap(seen, row, wakes)         // if nothing of seen has changed; else again
 //
-// So a request is atomic as of its Read: nothing happened to the name in between,
-// and all times count from then. (Without a Read, as of its write: see Stamper.) A client that freezes between the two holds no
-// lock of the store and blocks nobody. Nothing depends on a session, so a pooler
-// may give each statement another connection. A request that changes nothing is
-// one Read.
+// So a request is atomic as of its Read: nothing happened to the name in between, and
+// all times count from then. (Without a Read, as of its write: see Stamper.) A client
+// that freezes between the two holds no lock of the store and blocks nobody. Nothing
+// depends on a session, so a pooler may give each statement another connection. A
+// request that changes nothing is one Read.
 //
 // # What a store has to do
 //
@@ -61,9 +61,9 @@
 //
 // # What a store can do besides
 //
-// A store declares more abilities by implementing Preparer, Sweeper, Hearer,
-// Stamper, Placer and Timers. With a Stamper, a request that nobody contends for is one statement: the
-// node remembers what it wrote last, and writes without a Read. The statement
-// compares all that was remembered, and the clock. The times in the row count from
-// the statement, so the row never expires before its holder believes so.
+// A store declares more abilities by implementing Preparer, Sweeper, Hearer, Stamper,
+// Placer and Timers. With a Stamper, a request that nobody contends for is one
+// statement: the node remembers what it wrote last, and writes without a Read. The
+// statement compares all that was remembered, and the clock. The times in the row count
+// from the statement, so the row never expires before its holder believes so.
 package casnode

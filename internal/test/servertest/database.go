@@ -64,8 +64,8 @@ func Hosts[S interface{ Addr() string }](servers []S) []string {
 	return hosts
 }
 
-// Together does something to some servers, or whatever else, at once, such as (*Database).Start to the
-// members of a cluster.
+// Together does something to some servers, or whatever else, at once, such as
+// (*Database).Start to the members of a cluster.
 func Together[S any](servers []S, do func(S) error) error {
 	errs := make([]error, len(servers))
 	var all sync.WaitGroup
