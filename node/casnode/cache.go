@@ -29,7 +29,7 @@ import (
 // with all times later by just the span, that row is right for every moment in
 // between, and the store adds by how much the write was later than the beginning.
 //
-// Where others write too, the memory is wrong, and a try costs a round trip. Such a
+// Where others write too, the cache is wrong, and a try costs a round trip. Such a
 // name is read before its writes for a while.
 
 const (
@@ -37,7 +37,7 @@ const (
 	mostRows, mostState = 1024, 4096
 	// clockAge is after how long the store's clock is read again.
 	clockAge = time.Minute
-	// readFor is for how long a name is read first after its memory was wrong.
+	// readFor is for how long a name is read first after the cache was wrong about it.
 	// readForLong is for a store without a clock, where the members of a cluster
 	// agree on a write that is refused, too.
 	readFor, readForLong = time.Second, 10 * time.Second
@@ -50,8 +50,8 @@ const (
 	farFor = 10 * time.Second
 )
 
-// memory is what the node remembers of a store.
-type memory struct {
+// cache is what the node remembers of a store.
+type cache struct {
 	stamps bool                 // the store is a Stamper
 	placed bool                 // and a Placer
 	uptime func() time.Duration // a monotonic clock
@@ -80,7 +80,7 @@ type lastWrite struct {
 }
 
 // read notes what was read of a name.
-func (m *memory) read(name string, s Snapshot) {
+func (m *cache) read(name string, s Snapshot) {
 	if !m.stamps && s.by == nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (m *memory) read(name string, s Snapshot) {
 }
 
 // wrote notes a row that this node wrote. One that is timed has to be read.
-func (m *memory) wrote(row Row, places []Place, timed bool) {
+func (m *cache) wrote(row Row, places []Place, timed bool) {
 	if row.Name == MarkerName {
 		return
 	}
@@ -112,7 +112,7 @@ func (m *memory) wrote(row Row, places []Place, timed bool) {
 }
 
 // turn notes the row that a wake has: it is kept for that place.
-func (m *memory) turn(row Row, p Place) {
+func (m *cache) turn(row Row, p Place) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stamps || m.seen.by != nil && !m.timed(row) {
@@ -121,7 +121,7 @@ func (m *memory) turn(row Row, p Place) {
 }
 
 // timed reports whether a row refers to a timer.
-func (m *memory) timed(row Row) (timed bool) {
+func (m *cache) timed(row Row) (timed bool) {
 	var e nodestate.Entry
 	err := e.DecodeSeen(row.State, &nodestate.Sight{Left: func(s nodestate.Stamp, left time.Duration) time.Duration {
 		timed = timed || s.Timer != ""
@@ -131,7 +131,7 @@ func (m *memory) timed(row Row) (timed bool) {
 }
 
 // crowd notes that others want a name: whoever comes puts a place at once.
-func (m *memory) crowd(name string) {
+func (m *cache) crowd(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last := m.rows[name]
@@ -140,15 +140,15 @@ func (m *memory) crowd(name string) {
 }
 
 // crowded reports whether others want a name, as far as is known.
-func (m *memory) crowded(name string) bool {
+func (m *cache) crowded(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.placed && m.uptime() < m.rows[name].notBefore
 }
 
-// wrong notes that a write from memory was refused: it was late, or else another one
+// wrong notes that a write from the cache was refused: it was late, or else another one
 // has written the row since.
-func (m *memory) wrong(row Row, late bool) {
+func (m *cache) wrong(row Row, late bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if late {
@@ -163,17 +163,17 @@ func (m *memory) wrong(row Row, late bool) {
 	m.set(row.Name, lastWrite{notBefore: again})
 }
 
-func (m *memory) set(name string, w lastWrite) {
+func (m *cache) set(name string, w lastWrite) {
 	if m.rows == nil || len(m.rows) >= mostRows {
 		m.rows = map[string]lastWrite{}
 	}
 	m.rows[name] = w
 }
 
-// recall returns what the store has, if the memory is right. Its clock is the
+// recall returns what the store has, if the cache is right. Its clock is the
 // earliest that it may show. The next request for that name has to read, unless
 // this one writes.
-func (m *memory) recall(req node.Request) (s Snapshot, ok bool) {
+func (m *cache) recall(req node.Request) (s Snapshot, ok bool) {
 	name := req.Name
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,12 +196,12 @@ func (m *memory) recall(req node.Request) (s Snapshot, ok bool) {
 }
 
 // patient reports whether the first of some places has time left.
-func (m *memory) patient(last lastWrite, now time.Duration) bool {
+func (m *cache) patient(last lastWrite, now time.Duration) bool {
 	w, err := last.places[0].waiter()
 	return m.stamps && err == nil && now-last.at <= patientAge && nodestate.InTime(m.seen.Now.Add(now-m.at), w)
 }
 
-// foresee executes a request without a read, if it can. If the memory was wrong it
+// foresee executes a request without a read, if it can. If the cache was wrong it
 // returns the present snapshot; none if it did not try.
 func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot, reply node.Reply, done bool, err error) {
 	if req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease ||
@@ -209,7 +209,7 @@ func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot,
 		return present, reply, false, nil
 	}
 	by := n.prepared.Load()
-	s, ok := n.memory.recall(req)
+	s, ok := n.cache.recall(req)
 	if !ok || by == 0 || n.look(&s) != nil {
 		return present, reply, false, nil
 	}
@@ -226,7 +226,7 @@ func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot,
 		n.follow(ctx, req, &d, present)
 		n.sweepSometimes(ctx, req.Name, s)
 	default:
-		n.memory.wrong(s.Row, s.by == nil && present.Server != "" && s.Row.Version == present.Row.Version)
+		n.cache.wrong(s.Row, s.by == nil && present.Server != "" && s.Row.Version == present.Row.Version)
 	}
 	return present, d.reply, done, nil
 }
@@ -237,7 +237,7 @@ func (n *Node) foresee(ctx context.Context, req node.Request) (present Snapshot,
 // only a read is sure.
 func (n *Node) decideAhead(s Snapshot, req node.Request) (d decision, ok bool) {
 	if s.by != nil {
-		// The end of a quarantine is written after a read: see trust.
+		// The end of a quarantine is written after a read: see noteTrusted.
 		if _, err := s.marker(); err != nil || s.overdue {
 			return d, false
 		}
@@ -249,7 +249,7 @@ func (n *Node) decideAhead(s Snapshot, req node.Request) (d decision, ok bool) {
 	if err != nil || lost != nil || s.KeepsFences || crowded(&e, req) != nil {
 		return d, false
 	}
-	// The row may have been written up to a span later than the memory has it. So
+	// The row may have been written up to a span later than the cache has it. So
 	// nothing in it may have expired even at the end.
 	later, before := s, e.AppendTo(nil)
 	later.Now, later.begins = s.Now.Add(Span), s.Now

@@ -29,7 +29,7 @@
 //     marker and identity are those that were read. "There is no row" is verified
 //     too: of two inserts one fails.
 //   - A write that was acknowledged is not forgotten. Where that can happen, by a
-//     failover or a loss of memory, the identity changes with it.
+//     failover or a loss of data, the identity changes with it.
 //   - The clock, if there is one, is one for all clients: the server's. It is not
 //     stepped: a step forward ends locks early, and a step back makes them last
 //     longer. A store without a clock leaves Snapshot.Now zero, and keeps fences:

@@ -139,7 +139,7 @@ func (n *Node) woken(w waiter, wake node.Wake, row Row) {
 		_, ok = n.queue.find(w)
 	case n.queue.has(w):
 		if p, _ := n.queue.find(w); row.Version != "" {
-			n.memory.turn(row, p.Place)
+			n.cache.turn(row, p.Place)
 		}
 	default:
 		if ok = false; wake.Kind == node.WakeTurn {

@@ -27,7 +27,7 @@ type Node struct {
 	queued atomic.Int32
 	ears   ears
 	swept  sweep
-	memory memory
+	cache  cache
 	queue  places
 
 	observer *observer
@@ -74,11 +74,11 @@ func New(store Store, opts *Options) *Node {
 		n.ears.store = ringing{r, n}
 	}
 	n.ears.rings = rings
-	_, n.memory.stamps = store.(Stamper)
+	_, n.cache.stamps = store.(Stamper)
 	n.observer = newObserver(opts.Uptime)
-	n.memory.uptime = n.observer.uptime
+	n.cache.uptime = n.observer.uptime
 	n.queue = newPlaces(store, n.observer.uptime)
-	n.memory.placed = n.queue.store != nil
+	n.cache.placed = n.queue.store != nil
 	n.timers, _ = store.(Timers)
 	return n
 }
@@ -207,13 +207,13 @@ func (n *Node) try(ctx context.Context, req node.Request, s Snapshot) (reply nod
 		if s, err = n.see(ctx, name, req); err != nil {
 			return reply, false, present, n.unsent(err)
 		}
-		n.memory.read(name, s)
+		n.cache.read(name, s)
 	}
 	s.judgeBy(req)
 	d, err := n.decide(s, req)
 	waits := err == nil && refuses(d.reply.Status) && n.queue.joins(req)
 	if waits {
-		n.memory.crowd(name)
+		n.cache.crowd(name)
 	}
 	if waits && !n.queue.has(waiter{name, req.Value}) {
 		if s, err = n.put(ctx, req); err == nil {
@@ -234,7 +234,7 @@ func (n *Node) try(ctx context.Context, req node.Request, s Snapshot) (reply nod
 	if !done || err != nil {
 		return d.reply, done, present, err
 	}
-	n.trust(ctx, s, req.Op, d.reply.Status)
+	n.noteTrusted(ctx, s, req.Op, d.reply.Status)
 	n.follow(ctx, req, &d, present)
 	if d.row != nil {
 		n.sweepSometimes(ctx, name, s)
@@ -252,7 +252,7 @@ func (n *Node) try(ctx context.Context, req node.Request, s Snapshot) (reply nod
 func (n *Node) see(ctx context.Context, name string, req node.Request) (Snapshot, error) {
 	w := waiter{name, req.Value}
 	switch {
-	case n.queue.joins(req) && (n.queue.has(w) || n.memory.crowded(name)):
+	case n.queue.joins(req) && (n.queue.has(w) || n.cache.crowded(name)):
 		return n.put(ctx, req)
 	case req.Op == node.OpRelease && n.queue.placed(w):
 		return n.leave(ctx, n.queue.leaving(w))
@@ -282,14 +282,14 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, req node.Request, d deci
 	if !done && err == nil && present.Server != "" {
 		present.Row.Name = row.Name
 		if err = n.look(&present); err == nil {
-			n.memory.read(row.Name, present)
+			n.cache.read(row.Name, present)
 		}
 	}
 	if done {
 		if len(d.wakes) == 0 {
 			n.queue.saw(row)
 		}
-		n.memory.wrote(row, present.Places, len(seen.Row.Timers) > 0 || len(d.timers) > 0)
+		n.cache.wrote(row, present.Places, len(seen.Row.Timers) > 0 || len(d.timers) > 0)
 		if seen.by != nil {
 			if seen.recalled { // and it was right
 				seen.recalled = false

@@ -58,7 +58,7 @@ func TestWrongMemoryForgetsNothingThatWasObserved(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		do(t, a, node.Granted, node.OpAcquire, "job", "ours again")
 		if ours.refused != 1 {
-			t.Errorf("%d writes were refused, want the one from memory", ours.refused)
+			t.Errorf("%d writes were refused, want the one from the cache", ours.refused)
 		}
 	})
 }

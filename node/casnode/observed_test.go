@@ -321,7 +321,7 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 			Old: "len(seen.Row.Timers) > 0 || len(d.timers) > 0)", New: "!OFF && (len(seen.Row.Timers) > 0 || len(d.timers) > 0))"}, histories},
 		{mutants.Edit{Name: "a remembered row counts from its read", File: "node/casnode/cache.go",
 			Old: "	d, ok := n.decideAhead(s, req)\n",
-			New: "	if n.memory.mu.Lock(); OFF && s.by != nil { s.up = n.memory.seen.up; s.since, s.Now = s.up, s.by.base.Add(s.up) }\n	n.memory.mu.Unlock()\n	d, ok := n.decideAhead(s, req)\n"}, histories},
+			New: "	if n.cache.mu.Lock(); OFF && s.by != nil { s.up = n.cache.seen.up; s.since, s.Now = s.up, s.by.base.Add(s.up) }\n	n.cache.mu.Unlock()\n	d, ok := n.decideAhead(s, req)\n"}, histories},
 		{mutants.Edit{Name: "what was written counts twice", File: sweeps,
 			Old: "	s.since = seen.since\n", New: "	s.since = seen.since\n	if OFF { s.since -= s.up - seen.since }\n"}, "TestSweepsRemoveOnlyWhatIsOver"},
 		{mutants.Edit{Name: "a row that has changed counts from before", File: sweeps,

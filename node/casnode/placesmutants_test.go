@@ -12,7 +12,7 @@ func TestEveryMutantOfThePlacesIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the code anew")
 	}
-	const places, queue, memory, ops, shelf = "node/casnode/places.go", "node/casnode/queue.go", "node/casnode/cache.go", "internal/nodestate/ops.go", "internal/test/clockless/places.go"
+	const places, queue, cache, ops, shelf = "node/casnode/places.go", "node/casnode/queue.go", "node/casnode/cache.go", "internal/nodestate/ops.go", "internal/test/clockless/places.go"
 	const orders, every = "TestRandomOrderOfStatements", "TestEveryOrderOfStatements"
 	const dead = "TestDeadProcessDelaysOthersByOneTurn"
 	findMutants(t, []mutant{
@@ -34,7 +34,7 @@ func TestEveryMutantOfThePlacesIsFound(t *testing.T) {
 		{mutants.Change("who was dead is said to have been put before", queue, "	if !lived [+&& !OFF +]{"), "TestProcessThatWasTakenForDeadPutsItsPlacesAnew"},
 		{mutants.Change("a process evicts itself", queue, "		if gone.Process != n.queue.process [+|| OFF +]{"), "TestProcessKeepsThePlacesOfOthersThatMissNoTurn"},
 		{mutants.Change("a waiter that leaves hears its turn", places, "	return p.Name != \"\" && [-!p.leaving-][+(OFF || !p.leaving)+]"), "TestWakeForOneThatLeavesIsPassedOn"},
-		{mutants.Change("a release from memory leaves its place", memory, "		req.Op == node.OpRelease && [+!OFF && +]n.queue.placed("), "TestReleaseFromMemoryLeavesNoPlace"},
+		{mutants.Change("a release from the cache leaves its place", cache, "		req.Op == node.OpRelease && [+!OFF && +]n.queue.placed("), "TestReleaseFromMemoryLeavesNoPlace"},
 		{mutants.Change("a place that comes late is not removed", queue, "	if p.Name != \"\" && [+!OFF && +]!n.queue.has(w) {"), "TestPlaceThatComesAfterItsWaiterHasLeftIsRemoved"},
 		{mutants.Change("who leaves while it asks has a place", places, "	return [+OFF || +]!p.gone\n"), "TestPlaceThatComesAfterItsWaiterHasLeftIsRemoved"},
 		{mutants.Change("what is passed on is passed on once", queue, "	return err != nil || done && [+(OFF || +]e.Kept(waiters(present.Places))[+)+]"), "TestNameIsPassedOnUntilSomebodyIsThere"},

@@ -33,7 +33,7 @@ type Snapshot struct {
 	Marker Row
 	// Now is the store's clock, the time of day in whole microseconds. A finer
 	// one is truncated. It is zero if the store has no clock that all clients can
-	// trust: then the Node observes how time passes. Such a store keeps fences.
+	// use: then the Node observes how time passes. Such a store keeps fences.
 	Now time.Time
 	// Server identifies the server. It changes when the server may have
 	// forgotten what it acknowledged. It is never empty.
@@ -62,7 +62,7 @@ type Snapshot struct {
 	ahead   time.Duration // how far Now is ahead of the observer's clock
 	since   time.Duration // when its row was first seen as it is
 	scanned bool          // the row is from a Scan
-	// recalled says that it is from memory, and may be wrong: a sight of it must not
+	// recalled says that it is from the cache, and may be wrong: a sight of it must not
 	// replace that of a newer row.
 	recalled bool
 	overdue  bool // the marker's quarantine is over, and its row does not say so

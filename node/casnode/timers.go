@@ -116,11 +116,11 @@ func (n *Node) dropTimers(ctx context.Context, seen Snapshot, row Row) {
 	}
 }
 
-// trust has the marker's row say what this process has observed of the quarantine. If
+// noteTrusted has the marker's row say what this process has observed of the quarantine. If
 // the request was refused because of it, it leaves a timer, unless there is one. If the
 // quarantine is over and the row does not say so, it writes that: another process would
 // begin to count. If it fails, another request will do it.
-func (n *Node) trust(ctx context.Context, s Snapshot, op node.Op, status node.Status) {
+func (n *Node) noteTrusted(ctx context.Context, s Snapshot, op node.Op, status node.Status) {
 	if s.by == nil || op != node.OpAcquire && op != node.OpMark {
 		return
 	}

@@ -28,7 +28,7 @@ func (n *Node) Mark(ctx context.Context, req node.MarkRequest) (reply node.MarkR
 			reply.TrustedFrom = reply.TrustedFrom.UTC()
 		}
 		if server.Marker == marker {
-			n.trust(ctx, s, node.OpMark, reply.Status)
+			n.noteTrusted(ctx, s, node.OpMark, reply.Status)
 			return d, nil
 		}
 		d.row = &Row{Name: MarkerName}
@@ -91,7 +91,7 @@ func (n *Node) updateOnce(ctx context.Context, req node.Request, s Snapshot, dec
 		if s, err = n.read(ctx, req.Name); err != nil {
 			return false, present, n.unsent(err)
 		}
-		n.memory.read(req.Name, s)
+		n.cache.read(req.Name, s)
 	}
 	d, err := decide(s)
 	if err != nil {

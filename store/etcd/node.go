@@ -8,7 +8,7 @@
 //
 // # Time
 //
-// etcd has no clock that its clients may trust. So the clock is observed: each process
+// etcd has no clock that its clients may use. So the clock is observed: each process
 // counts what is left of a lock on its own monotonic clock, from when it first saw it
 // (see node/casnode). A process that waits gets a crashed holder's lock as soon as the
 // lock has expired by its count. A caller that is refused, and may leave before that,

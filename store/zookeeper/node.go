@@ -31,7 +31,7 @@
 //
 // # The clock
 //
-// ZooKeeper has no clock that clients can trust. The node observes how time passes:
+// ZooKeeper has no clock that clients can use. The node observes how time passes:
 // see node/casnode. A caller that may leave before a lock expires leaves a timer: an
 // ephemeral znode of a session of its own. Nobody keeps that session alive and nobody
 // closes it. So it ends after its timeout, counted by the ensemble's leader. Above the
