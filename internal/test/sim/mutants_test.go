@@ -101,7 +101,7 @@ var ruleMutants = []mutant{
 		"TestExtensionInFlightServesTheNextHolder ./internal/runner"},
 	{"a lease that was passed on acts for the next one", "internal/runner/claim.go", "	if s.by != nil && s.by != cl.owner [+&& !OFF +]{",
 		"TestLeaseThatWasPassedOnDoesNothingToTheNext ./internal/runner"},
-	{"a lease that was passed on releases the next one", "internal/runner/claim.go", "	if cl.owner != by [+&& !OFF +]|| cl.core",
+	{"a lease that was passed on releases the next one", "internal/runner/release.go", "	if cl.owner != by [+&& !OFF +]|| cl.core",
 		"TestLeaseThatWasPassedOnDoesNothingToTheNext ./internal/runner"},
 	{"a lease that was passed on passes the next one on", "internal/runner/pass.go", "	if cl.relay == nil || cl.owner != by [+&& !OFF +]|| cl.freed",
 		"TestLeaseThatWasPassedOnDoesNothingToTheNext ./internal/runner"},
