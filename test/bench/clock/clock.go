@@ -13,11 +13,7 @@ import (
 func Until(moment int64) time.Duration { return time.Duration(moment - Now()) }
 
 // Sleep sleeps until the given moment of this clock.
-func Sleep(moment int64) {
-	if d := Until(moment); d > 0 {
-		time.Sleep(d)
-	}
-}
+func Sleep(moment int64) { time.Sleep(Until(moment)) }
 
 // Wait waits for a time, or until ctx ends.
 func Wait(ctx context.Context, d time.Duration) error {

@@ -13,21 +13,15 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
-// startPostgres starts PostgreSQL. It does not sync: the disk is not measured.
-func startPostgres() (*Backend, error) {
-	return startDatabase(servertest.NewPostgreSQL("-c", "max_connections=1500", "-c", "shared_preload_libraries=pg_stat_statements"), "pgx",
-		"CREATE EXTENSION pg_stat_statements", "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements")
-}
-
-// startMariaDB starts MariaDB. It does not sync either.
-func startMariaDB() (*Backend, error) {
-	return startDatabase(servertest.NewMariaDB("--max-connections=2000"), "mysql",
-		"DO 1", "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'QUESTIONS'")
-}
-
-// startDatabase starts a database server. The query count returns how many statements it
-// has executed; each sample is one of them.
-func startDatabase(s *servertest.Database, driver, first, count string) (*Backend, error) {
+// startDatabase starts PostgreSQL or MariaDB. They do not sync: the disk is not measured.
+// Each sample is one of the statements that are counted.
+func startDatabase(k Kind) (*Backend, error) {
+	s := servertest.NewPostgreSQL("-c", "max_connections=1500", "-c", "shared_preload_libraries=pg_stat_statements")
+	driver, first, count := "pgx", "CREATE EXTENSION pg_stat_statements", "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements"
+	if k == MariaDB {
+		s = servertest.NewMariaDB("--max-connections=2000")
+		driver, first, count = "mysql", "DO 1", "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'QUESTIONS'"
+	}
 	var db *sql.DB
 	b := &Backend{pids: s.Pids, Stop: func() {
 		if db != nil {

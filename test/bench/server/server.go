@@ -46,10 +46,8 @@ func Start(ctx context.Context, k Kind, n int, network Network) (*Backend, error
 	switch k {
 	case EtcdKind, ZooKeeper:
 		return startCluster(k, n)
-	case Postgres:
-		return startPostgres()
-	case MariaDB:
-		return startMariaDB()
+	case Postgres, MariaDB:
+		return startDatabase(k)
 	}
 	b, err := StartRedis(ctx, n)
 	if err == nil && network.Delay > 0 {
