@@ -203,7 +203,7 @@ func (r *running) torture(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	h.Live = r.recorder.since(h.Healed)
-	if err := r.endAll(); err != nil && alive == nil {
+	if err := servertest.Together(r.members, func(m *member) error { return m.end(endLimit) }); err != nil && alive == nil {
 		return fmt.Errorf("%w: %s", err, r.said())
 	}
 	h.Events = r.recorder.all()
@@ -223,11 +223,6 @@ func (r *running) awaitAll(ctx context.Context, moment int64) error {
 	events := r.recorder.all()
 	return fmt.Errorf("after %v only the clients %v of %d had a lock; the last events are %+v",
 		liveLimit, r.recorder.since(moment), len(r.members), events[max(0, len(events)-20):])
-}
-
-// endAll orders all clients to end, and waits until they have.
-func (r *running) endAll() error {
-	return servertest.Together(r.members, func(m *member) error { return m.end(endLimit) })
 }
 
 // look reads the resource, and what is left on the servers after every lock has

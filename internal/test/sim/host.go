@@ -127,7 +127,7 @@ func (w *World) strike(f Fault, n uint64, old *nodestate.Server) {
 		h.clock.set(f.By)
 	case Evict:
 		for i := range w.plan.Names {
-			h.server.evict(nameOf(i))
+			h.server.change(func(state *nodestate.Server) { state.Evict(h.server.clock(), nameOf(i)) })
 		}
 	}
 }

@@ -37,10 +37,6 @@ type held struct {
 // share is what it is: a reader since a downgrade.
 func (h *held) share() node.Share { return h.judged.At(math.MaxInt64) }
 
-func newJudge(w *World) *judge {
-	return &judge{w: w, all: map[int][]*held{}, free: map[int]time.Duration{}, out: Outcome{Seen: map[string]int{}}}
-}
-
 func (j *judge) fail(what string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -62,11 +58,6 @@ func (j *judge) outcome() Outcome {
 // excludes reports whether two leases at once are a violation.
 func (j *judge) excludes() bool {
 	return j.w.plan.Climate == Within || j.w.plan.Climate == Calm
-}
-
-// ordersTokens reports whether a token that goes back is a violation.
-func (j *judge) ordersTokens() bool {
-	return j.w.plan.Climate != BeyondMemory
 }
 
 // acquired records a lease at the moment it is acquired.
@@ -107,7 +98,7 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 		w.fail("a lock that was free and contended was acquired by client %d only after %v, though nothing was wrong", h.client, wait)
 	}
 	for _, f := range faults {
-		if f.Rule == exclusion.Overlap && j.excludes() || f.Rule == exclusion.TokenOrder && j.ordersTokens() {
+		if f.Rule == exclusion.Overlap && j.excludes() || f.Rule == exclusion.TokenOrder && w.plan.Climate != BeyondMemory {
 			w.fail("%s: %s", f.Rule, f.Text)
 		}
 	}

@@ -89,11 +89,6 @@ func (s *Server) flush() {
 	})
 }
 
-// evict forgets a name, and nothing shows it.
-func (s *Server) evict(name string) {
-	s.change(func(state *nodestate.Server) { state.Evict(s.clock(), name) })
-}
-
 // holders returns those that have the name, or a part of it.
 func (s *Server) holders(name string) []node.Holder {
 	s.mu.Lock()

@@ -62,7 +62,7 @@ func Run(t *testing.T, p *Plan, trace bool) Outcome {
 
 func newWorld(p *Plan, trace bool) *World {
 	w := &World{plan: p, dice: dice(mix(p.Seed ^ 0x5eed)), start: time.Now(), owners: map[string]*client{}, trace: trace}
-	w.judge = newJudge(w)
+	w.judge = &judge{w: w, all: map[int][]*held{}, free: map[int]time.Duration{}, out: Outcome{Seen: map[string]int{}}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	for i := range p.Nodes {
 		w.hosts = append(w.hosts, newHost(w, i))
@@ -201,7 +201,12 @@ func (w *World) run() Outcome {
 		w.schedule(f, uint64(i))
 	}
 	if strings.HasPrefix(string(w.plan.Climate), "beyond") {
-		w.after(w.plan.Mend, w.correctClocks)
+		// About right again: the promise that every caller is served depends on it.
+		w.after(w.plan.Mend, func() {
+			for i, h := range w.hosts {
+				h.clock.correct(w.plan.NodeClocks[i].Offset)
+			}
+		})
 	}
 	served := make(chan struct{})
 	go func() {
@@ -245,14 +250,6 @@ func (w *World) unevenUntil() time.Duration {
 		return w.plan.Mend
 	}
 	return 0
-}
-
-// correctClocks sets the nodes' clocks about right again: the promise that
-// every caller is served depends on it.
-func (w *World) correctClocks() {
-	for i, h := range w.hosts {
-		h.clock.correct(w.plan.NodeClocks[i].Offset)
-	}
 }
 
 // quiet waits until everything in flight has arrived, and looks for what was
