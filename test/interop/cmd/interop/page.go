@@ -9,7 +9,6 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/redlatch/redlatch/test/interop/foreign"
 	"github.com/redlatch/redlatch/test/interop/scenario"
 )
 
@@ -46,62 +45,38 @@ func ran(rows []*scenario.Row) string {
 	return fmt.Sprintf("%d clients ran", len(all))
 }
 
-// both is a client's rows, on one server and, if it can, on five.
-type both struct {
-	client  *foreign.Client
-	version string
-	rows    []*scenario.Row
-}
-
-func byClient(rows []*scenario.Row) []*both {
-	var all []*both
-	for _, r := range rows {
-		i := slices.IndexFunc(all, func(b *both) bool { return b.client == r.Client })
-		if i < 0 {
-			all = append(all, &both{client: r.Client})
-			i = len(all) - 1
-		}
-		all[i].rows = append(all[i].rows, r)
-		all[i].version = r.Version
-	}
-	return all
-}
-
-// table is the table with a line for each client.
+// table is the table with a line for each client, whose rows, on one server and on five,
+// follow each other.
 func table(rows []*scenario.Row) string {
 	var b strings.Builder
 	b.WriteString("| client | version | from | its key for NAME | servers | excludes redlatch | is excluded | to know |\n|---|---|---|---|---|---|---|---|\n")
-	for _, c := range byClient(rows) {
-		from, servers := c.client.Source, "1"
-		if c.client.Five {
+	for len(rows) > 0 {
+		c, n, servers := rows[0].Client, 1, "1"
+		if n < len(rows) && rows[n].Client == c {
+			n++
+		}
+		of := rows[:n]
+		rows = rows[n:]
+		if c.Five {
 			servers = "1, 5"
 		}
-		key := "`" + c.client.Prefix + "NAME`"
-		if c.client.Setting != "" {
-			key += "; " + c.client.Setting
+		key := "`" + c.Prefix + "NAME`"
+		if c.Setting != "" {
+			key += "; " + c.Setting
 		}
-		if err := c.failed(); err != nil {
-			fmt.Fprintf(&b, "| %s | – | %s | %s | %s | not run | not run | could not be had: %s |\n", c.client.Name, from, key, servers, escape(err.Error()))
+		if i := slices.IndexFunc(of, func(r *scenario.Row) bool { return r.Err != nil }); i >= 0 {
+			fmt.Fprintf(&b, "| %s | – | %s | %s | %s | not run | not run | could not be had: %s |\n", c.Name, c.Source, key, servers, escape(of[i].Err.Error()))
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", c.client.Name, c.version, from, key, servers,
-			c.all("excludes"), c.all("excluded", "contention"), escape(strings.Join(c.known(), ". ")))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", c.Name, of[0].Version, c.Source, key, servers,
+			all(of, "excludes"), all(of, "excluded", "contention"), escape(strings.Join(known(of), ". ")))
 	}
 	return b.String()
 }
 
-func (c *both) failed() error {
-	for _, r := range c.rows {
-		if r.Err != nil {
-			return r.Err
-		}
-	}
-	return nil
-}
-
 // all is yes if the scenarios held on every number of servers.
-func (c *both) all(scenarios ...string) string {
-	for _, r := range c.rows {
+func all(rows []*scenario.Row, scenarios ...string) string {
+	for _, r := range rows {
 		for _, name := range scenarios {
 			if v := r.Cells[name].Verdict; v == scenario.Breaks || v == scenario.OurFall {
 				return "**no**"
@@ -116,12 +91,12 @@ var plain = []string{"yes", "harmless", "harmless, reported", "refused", "never 
 
 // known is what is not plain, each once, with the number of servers
 // where it is not the same on both.
-func (c *both) known() []string {
+func known(rows []*scenario.Row) []string {
 	var list []string
 	for _, x := range scenario.All() {
 		said := map[string][]string{}
 		var order []string
-		for _, r := range c.rows {
+		for _, r := range rows {
 			cell := r.Cells[x.Name]
 			if cell.Verdict == scenario.Holds && slices.Contains(plain, cell.Text) {
 				continue
@@ -139,7 +114,7 @@ func (c *both) known() []string {
 			said[text] = append(said[text], fmt.Sprint(r.Nodes))
 		}
 		for _, text := range order {
-			if len(said[text]) < len(c.rows) {
+			if len(said[text]) < len(rows) {
 				text += " (on " + said[text][0] + ")"
 			}
 			list = append(list, text)
