@@ -44,7 +44,7 @@
 -- other
 --#include entry
 local value, token, expected, server = ARGV[1], ARGV[2] or '', ARGV[3], ARGV[4] or ''
-local ttl, retention, window, share = ARGV[7] or '10000', ARGV[8] or '3600000', tonumber(ARGV[9] or '10000000'), ARGV[10] or ''
+local ttl, retention, window, share = ARGV[7] or '10000', ARGV[8] or '3600000', (ARGV[9] or '10000000') + 0, ARGV[10] or ''
 --#include trusted
 if share == '' then
   --#include take
