@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -9,30 +9,31 @@ import (
 // the calls whose grants may have to be undone, so that Close can wait for
 // them.
 type background struct {
-	mu      sync.Mutex
-	running int
-	closed  bool
+	running atomic.Int64 // and one more until wait is called
+	closed  atomic.Bool
 	closing chan struct{} // closed when Close begins
 	idle    chan struct{} // closed after that, when nothing runs any more
+}
+
+func newBackground() *background {
+	b := &background{closing: make(chan struct{}), idle: make(chan struct{})}
+	b.running.Store(1)
+	return b
 }
 
 // start reports whether work may begin. After Close has begun, only work that
 // follows from running work may.
 func (b *background) start() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed && b.running == 0 {
-		return false
+	for n := b.running.Load(); n > 0; n = b.running.Load() {
+		if b.running.CompareAndSwap(n, n+1) {
+			return true
+		}
 	}
-	b.running++
-	return true
+	return false
 }
 
 func (b *background) end() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.running--
-	if b.closed && b.running == 0 {
+	if b.running.Add(-1) == 0 {
 		close(b.idle)
 	}
 }
@@ -52,13 +53,9 @@ func (b *background) sleep(d time.Duration) bool {
 // close makes waiting callers give up, and counts as work itself until wait is
 // called. It returns false if close was called before.
 func (b *background) close() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+	if b.closed.Swap(true) {
 		return false
 	}
-	b.closed = true
-	b.running++
 	close(b.closing)
 	return true
 }

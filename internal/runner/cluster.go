@@ -78,7 +78,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		ids:        identities{owner: map[string]*Member{}},
 		tokens:     tokenSource{clock: cfg.Clock},
 		rand:       newRandSource(cfg.Clock),
-		background: &background{closing: make(chan struct{}), idle: make(chan struct{})},
+		background: newBackground(),
 		closed:     make(chan struct{}),
 	}
 	c.keeper.init(c)
