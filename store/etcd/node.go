@@ -85,5 +85,7 @@ func newStore(endpoints []string, o Options) *store {
 		slices.Sort(hosts)
 		o.Name = "etcd://" + strings.Join(hosts, "+") + "/" + prefix
 	}
-	return &store{prefix: prefix + "/", name: o.Name}
+	s := &store{prefix: prefix + "/", name: o.Name}
+	s.leases, s.slots, s.first = map[string]lease{}, map[string][]string{}, map[string]string{}
+	return s
 }

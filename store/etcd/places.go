@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,11 @@ type places struct {
 	mu     sync.Mutex // guards all fields below
 	leases map[string]lease
 	slots  map[string][]string // the waiters in the slots of a process for a name; "" for none
+	first  map[string]string   // the keys of first places that were seen, by their waiters
 }
+
+// mostSeen is how many keys are remembered. To forget one costs a reading.
+const mostSeen = 1024
 
 // lease is that of a process. inbox says that the inbox has it.
 type lease struct {
@@ -50,15 +55,28 @@ var inOrder = slices.Clip([]clientv3.OpOption{clientv3.WithPrefix(), clientv3.Wi
 
 // parse returns the places in keys, but those that are damaged.
 func (s *store) parse(kvs []*mvccpb.KeyValue) (all []casnode.Place) {
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	if len(s.first)+len(kvs) > mostSeen {
+		clear(s.first)
+	}
 	for _, kv := range kvs {
 		key := strings.Split(strings.TrimPrefix(string(kv.Key), s.prefix+"q/"), "/")
 		waiter, text, _ := strings.Cut(string(kv.Value), " ")
 		ticket, err := strconv.ParseInt(text, 10, 64)
 		if name, err2 := decode(key[0]); len(key) == 3 && err == nil && err2 == nil {
 			all = append(all, casnode.Place{Name: name, Waiter: waiter, Process: key[1], Ticket: ticket})
+			s.first[waiter] = string(kv.Key)
 		}
 	}
 	return all
+}
+
+// keyOf returns the key that the place of a waiter had; "" if that is not known.
+func (s *store) keyOf(waiter string) string {
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	return s.first[waiter]
 }
 
 // of is what the keys of a process's places for a name begin with.
@@ -76,9 +94,6 @@ func (s *store) slot(p casnode.Place) string {
 			i, slots = len(slots), append(slots, "")
 		}
 		slots[i] = p.Waiter
-		if s.slots == nil {
-			s.slots = map[string][]string{}
-		}
 		s.slots[of] = slots
 	}
 	return of + strconv.Itoa(i)
@@ -96,7 +111,7 @@ func (s *store) taken(p casnode.Place) string {
 }
 
 // occupied notes that the slot of a place has another waiter: a request without an
-// answer has left it.
+// answer has left it. "" frees it.
 func (s *store) occupied(p casnode.Place, waiter string) {
 	of := s.of(p.Name, p.Process)
 	s.places.mu.Lock()
@@ -104,14 +119,6 @@ func (s *store) occupied(p casnode.Place, waiter string) {
 	if i := slices.Index(s.slots[of], p.Waiter); i >= 0 {
 		s.slots[of][i] = waiter
 	}
-}
-
-// free frees the slot of a place.
-func (s *store) free(p casnode.Place) {
-	s.occupied(p, "")
-	of := s.of(p.Name, p.Process)
-	s.places.mu.Lock()
-	defer s.places.mu.Unlock()
 	if !slices.ContainsFunc(s.slots[of], func(w string) bool { return w != "" }) {
 		delete(s.slots, of)
 	}
@@ -156,10 +163,8 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (seen casn
 		}
 		if put || strings.HasPrefix(here, p.Waiter+" ") {
 			if seen, err = s.snapshot(p.Name, r, 1); err == nil {
-				seen.Rank = 1 + slices.IndexFunc(seen.Places, func(x casnode.Place) bool { return x.Waiter == p.Waiter })
-				if seen.Rank == 0 {
-					seen.Rank = int(r.Responses[len(look)-1].GetResponseRange().Count)
-				}
+				at := slices.IndexFunc(seen.Places, func(x casnode.Place) bool { return x.Waiter == p.Waiter })
+				seen.Rank = cmp.Or(at+1, int(r.Responses[len(look)-1].GetResponseRange().Count))
 			}
 			return seen, err
 		}
@@ -169,6 +174,11 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (seen casn
 		}
 	}
 	return seen, errors.New("others write the keys of places")
+}
+
+// its compares a place with its waiter. The digits of a ticket are below a colon.
+func its(key, waiter string) []clientv3.Cmp {
+	return []clientv3.Cmp{clientv3.Compare(clientv3.Value(key), ">", waiter+" "), clientv3.Compare(clientv3.Value(key), "<", waiter+" :")}
 }
 
 // Drop removes a place, and reads in the same transaction. One without a slot is looked
@@ -190,13 +200,11 @@ func (s *store) Drop(ctx context.Context, p casnode.Place) (seen casnode.Snapsho
 			return s.snapshot(p.Name, r, 0)
 		}
 	}
-	// The digits of a ticket are below it.
-	its := []clientv3.Cmp{clientv3.Compare(clientv3.Value(key), ">", p.Waiter+" "), clientv3.Compare(clientv3.Value(key), "<", p.Waiter+" :")}
-	r, err := s.txn(ctx, nil, append([]clientv3.Op{clientv3.OpTxn(its, []clientv3.Op{clientv3.OpDelete(key)}, nil)}, s.gets(p.Name)...)...)
+	r, err := s.txn(ctx, nil, append([]clientv3.Op{clientv3.OpTxn(its(key, p.Waiter), []clientv3.Op{clientv3.OpDelete(key)}, nil)}, s.gets(p.Name)...)...)
 	if err != nil {
 		return seen, err
 	}
-	s.free(p)
+	s.occupied(p, "")
 	return s.snapshot(p.Name, r, 1)
 }
 
@@ -249,9 +257,6 @@ func (s *store) lease(ctx context.Context, process string, over clientv3.LeaseID
 	}
 	s.places.mu.Lock()
 	defer s.places.mu.Unlock()
-	if s.leases == nil {
-		s.leases = map[string]lease{}
-	}
 	s.leases[process] = lease{id: r.ID}
 	return lease{id: r.ID}, nil
 }
@@ -335,8 +340,5 @@ func (s *store) Hear(ctx context.Context, process string, ready func(), heard fu
 			}
 		}
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return errors.New("the watch has ended")
+	return cmp.Or(ctx.Err(), errors.New("the watch has ended"))
 }

@@ -183,8 +183,8 @@ func parseFloor(text string) (floor node.Token, err error) {
 	return floor, nil
 }
 
-// Swap writes a row in one transaction, which also reads: the places after the write, or
-// all that is there instead. Where nobody waits it is rarely refused, and then reads
+// Swap writes a row in one transaction, which also reads: the places after the write, if
+// they are needed, or all that is there instead. Where nobody waits it is rarely refused, and then reads
 // apart: the members would store and carry the operations each time.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
 	row := w.Row
@@ -201,7 +201,17 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 			ops = append(ops, clientv3.OpDelete(key))
 		}
 	}
-	ops = append(s.wakes(ops, w.Wakes), s.firstOf(row.Name))
+	ops = s.wakes(ops, w.Wakes)
+	look := w.Look
+	if look && w.Drop == nil && len(w.Wakes) > 0 {
+		if next := w.Wakes[0].Waiter; s.keyOf(next) != "" {
+			// The row is kept for a place that there is then: who leaves it later sees that.
+			same, look = append(same, its(s.keyOf(next), next)...), false
+		}
+	}
+	if look {
+		ops = append(ops, s.firstOf(row.Name))
+	}
 	var otherwise []clientv3.Op
 	if len(seen.Places) > 0 || w.Drop != nil {
 		otherwise = s.gets(row.Name)
@@ -220,13 +230,17 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		return false, present, err
 	}
 	if w.Drop != nil {
-		s.free(*w.Drop)
+		s.occupied(*w.Drop, "")
 	}
 	present = casnode.Snapshot{Row: row, Marker: seen.Marker, Server: seen.Server, KeepsFences: true, Floor: seen.Floor}
 	if present.Row.Timers = seen.Row.Timers; row.Name == casnode.MarkerName {
 		present.Marker = present.Row
 	}
-	present.Places = s.parse(found(r, len(ops)-1))
+	if look {
+		present.Places = s.parse(found(r, len(ops)-1))
+	} else if w.Look {
+		present.Places = seen.Places
+	}
 	return true, present, nil
 }
 

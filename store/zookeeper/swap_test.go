@@ -97,27 +97,6 @@ func TestMultiChecksAllThatWasRead(t *testing.T) {
 	}
 }
 
-// TestRowIsNotKeptForAPlaceThatIsGone has the waiter leave between the read and the Swap
-// that keeps the row for it. Nobody would look after the waiter, nor after the Swap.
-func TestRowIsNotKeptForAPlaceThatIsGone(t *testing.T) {
-	a, b := pair(t)
-	a.mustSwap(t, a.mustRead(t, "job"), version("job", "held"))
-	p := casnode.Place{Name: "job", Waiter: "w", Process: "p"}
-	for _, leaves := range []bool{false, true} {
-		_, err := b.Put(t.Context(), p, false)
-		check.Must(t, err)
-		seen := a.mustRead(t, "job")
-		if leaves {
-			_, err = b.Drop(t.Context(), p)
-			check.Must(t, err)
-		}
-		done, present, err := a.Swap(t.Context(), seen, casnode.Write{Row: version("job", "kept"), Wakes: []casnode.Wake{{Process: "p", Text: "1", Waiter: "w"}}, Look: true})
-		if done == leaves || err != nil || done && len(present.Places) != 1 {
-			t.Errorf("leaves %v: done %v, places %v, %v", leaves, done, present.Places, err)
-		}
-	}
-}
-
 // TestChildrenFromBeforeTheRowDoNotCount has the row be written between the readings of
 // its children and of itself. It may refer to a timer that was not there before.
 func TestChildrenFromBeforeTheRowDoNotCount(t *testing.T) {

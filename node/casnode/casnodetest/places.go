@@ -187,6 +187,10 @@ func crossings(p *probe) {
 		var both sync.WaitGroup
 		pause := time.Duration(rand.Int64N(int64(took)+1)) * time.Duration(i/8%2) // or both begin at once
 		before := time.Now()
+		w := casnode.Write{Row: r, Stamped: stamped[i/4%len(stamped)], Look: true}
+		if !comes { // the row is kept for who leaves
+			w.Wakes = []casnode.Wake{{Process: here.Process, Text: "1", Waiter: here.Waiter}}
+		}
 		both.Go(func() {
 			if i%4 < 2 {
 				time.Sleep(pause)
@@ -200,7 +204,7 @@ func crossings(p *probe) {
 		if i%4 >= 2 {
 			time.Sleep(pause)
 		}
-		done, present, failed := p.a.Swap(p.ctx, seen, casnode.Write{Row: r, Stamped: stamped[i/4%len(stamped)], Look: true})
+		done, present, failed := p.a.Swap(p.ctx, seen, w)
 		both.Wait()
 		p.done("Put or Drop", err)
 		p.done("Swap", failed)
@@ -213,7 +217,7 @@ func crossings(p *probe) {
 		if slices.Contains(present.Places, here) != comes && met.Row.Version != r.Version {
 			p.Fatalf("the places after a write are %v, and who came (%v) sees the row before it", present.Places, comes)
 		}
-		seen.Row, seen.Now = r, met.Now
+		seen.Row, seen.Now, seen.Places = r, met.Now, met.Places
 	}
 	if swaps < 10 {
 		p.Errorf("%d Swaps were done while a waiter came and left", swaps)
