@@ -8,7 +8,13 @@ import (
 
 // first is a moment by Go's clock, and begun the same moment since the machine was
 // started. Both run alike, and Go's is faster to read.
-var first, begun = time.Now(), sinceBoot()
+var first, begun = time.Now(), int64(0)
+
+func init() {
+	for range 10 { // a process that is stopped between the two readings has too little
+		begun = max(begun, sinceBoot()-int64(time.Since(first)))
+	}
+}
 
 func sinceBoot() int64 {
 	var t unix.Timespec
