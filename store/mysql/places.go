@@ -45,7 +45,7 @@ func (s *store) line(ctx context.Context, c session, p casnode.Place) (first []c
 				rank, there = read+i+1, true
 			}
 			if len(first) < casnode.FirstPlaces && !dead[next.Process] {
-				lives, err := s.lives(ctx, c, next.Process, now)
+				lives, err := s.lives(ctx, c, next, now)
 				if err != nil {
 					return nil, 0, false, err
 				}
@@ -65,33 +65,24 @@ func (s *store) line(ctx context.Context, c session, p casnode.Place) (first []c
 	return first, rank, there, err
 }
 
-// deadFor is for how long a process is taken for dead that was seen to be, in
-// microseconds. Otherwise each place of the dead costs each read a statement.
-const deadFor = 200_000
-
-// lives reports whether a process lives. It lives for as long as it was seen to once, at
-// least.
-func (s *store) lives(ctx context.Context, c session, process string, now int64) (bool, error) {
-	until := int64(0)
-	if seen, ok := s.lapses.Load(process); ok {
-		until = seen.(int64)
+// lives reports whether the process of a place lives. It lives for as long as it was seen
+// to once, at least. When the place was put, half of its lease was left.
+func (s *store) lives(ctx context.Context, c session, p casnode.Place, now int64) (bool, error) {
+	if age := now - p.Ticket; age >= 0 && age < casnode.PlaceLease.Microseconds()/2 {
+		return true, nil
 	}
-	if until > now || until < 0 && now < deadFor-until {
-		return until > 0, nil
+	if until, ok := s.lapses.Load(p.Process); ok && until.(int64) > now {
+		return true, nil
 	}
-	until = 0
-	err := c.QueryRowContext(ctx, c.texts.lapses, process).Scan(&until)
+	var until int64
+	err := c.QueryRowContext(ctx, c.texts.lapses, p.Process).Scan(&until)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-	case err != nil:
-		return false, explain(err)
+		return false, nil
+	case until > now:
+		s.lapses.Store(p.Process, until)
 	}
-	if until > now {
-		s.lapses.Store(process, until)
-	} else {
-		s.lapses.Store(process, -now)
-	}
-	return until > now, nil
+	return until > now, explain(err)
 }
 
 // change executes a statement about a place, and returns how many rows it has changed.
@@ -148,7 +139,7 @@ func (s *store) Drop(ctx context.Context, p casnode.Place) (r casnode.Snapshot, 
 	if err = c.remove(ctx, p, 0); err != nil {
 		return r, err
 	}
-	r, _, err = s.read(ctx, c, p)
+	r, _, err = s.read(ctx, c, casnode.Place{Name: p.Name}) // it has no rank any more
 	return r, err
 }
 
@@ -222,12 +213,11 @@ type fronts struct {
 type front struct {
 	ticket int64     // of the first place
 	moves  int       // of the queue, since the last whole scan
-	busy   bool      // it has moved often before that
 	whole  time.Time // the last whole scan
 }
 
 const (
-	// wholeAfter is how often a whole name is scanned, if its queue has moved more often
+	// wholeAfter is how often a whole name is scanned, once its queue has moved more often
 	// than mostMoves since.
 	wholeAfter, mostMoves = time.Second, 3
 	// mostFronts is of how many names the front is remembered.
@@ -243,11 +233,11 @@ func (f *fronts) from(p casnode.Place) int64 {
 		return 0
 	}
 	if time.Since(n.whole) > wholeAfter {
-		n.busy, n.moves, n.whole = n.moves >= mostMoves, 0, time.Now()
+		n.moves, n.whole = 0, time.Now()
 		return 0
 	}
 	switch {
-	case !n.busy && n.moves < mostMoves:
+	case n.moves < mostMoves:
 		return 0
 	case p.Waiter != "":
 		return min(n.ticket, p.Ticket)
