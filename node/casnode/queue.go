@@ -3,6 +3,7 @@ package casnode
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/nodestate"
@@ -108,6 +109,15 @@ func (n *Node) withdraw(ctx context.Context, p Place) {
 func (n *Node) leave(ctx context.Context, p Place) (Snapshot, error) {
 	p.Process = n.queue.process
 	return n.present(ctx, p.Name, func() (Snapshot, error) { return n.queue.store.Drop(ctx, p) })
+}
+
+// Passes reports whether who leaves a place may have something to pass on. Otherwise, as
+// another one holds the whole name, Drop need not look at the places.
+func (s *Snapshot) Passes(p Place) bool {
+	e, err := s.entry()
+	w, damaged := p.waiter()
+	return err != nil || damaged != nil || e.Queue.Head == w.Value ||
+		!slices.ContainsFunc(e.Holders, func(h node.Holder) bool { return h.Mode == node.Exclusive && h.Value != w.Value })
 }
 
 // beside has the entry of a snapshot see the first places. Where nobody can be notified,

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -107,4 +108,20 @@ func TestReleaseWaitsForItsTurnForLongerThanItsTimeLimit(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhoLeavesPassesOnUnlessAnotherHoldsTheName goes through what who leaves may find.
+func TestWhoLeavesPassesOnUnlessAnotherHoldsTheName(t *testing.T) {
+	now := time.UnixMicro(1e15)
+	for i, e := range []nodestate.Entry{
+		{Holders: nodestate.Holders{{Value: "q", Until: now.Add(1e9)}}}, // and in no other case
+		{Holders: nodestate.Holders{{Value: "q", Until: now.Add(1e9)}}, Queue: nodestate.Queue{Head: "p", Lapses: now}},
+		{Holders: nodestate.Holders{{Value: "p", Until: now.Add(1e9)}}}, {Holders: nodestate.Holders{{Value: "q", Until: now}}}, {},
+		{Holders: nodestate.Holders{{Value: "q", Until: now.Add(1e9), Share: node.Share{Mode: node.Shared}}}},
+	} {
+		s := Snapshot{Now: now, Row: Row{State: e.AppendTo(nil)}}
+		if s.Passes(Place{Waiter: "0-0-0-E0"}) != (i > 0) {
+			t.Error(e)
+		}
+	}
 }

@@ -139,7 +139,9 @@ func (s *store) Drop(ctx context.Context, p casnode.Place) (r casnode.Snapshot, 
 	if err = c.remove(ctx, p, 0); err != nil {
 		return r, err
 	}
-	r, _, err = s.read(ctx, c, casnode.Place{Name: p.Name}) // it has no rank any more
+	if r, err = s.readRow(ctx, c, p.Name); err == nil && r.Passes(p) {
+		r.Places, _, _, err = s.line(ctx, c, casnode.Place{Name: p.Name})
+	}
 	return r, err
 }
 
