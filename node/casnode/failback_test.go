@@ -90,7 +90,7 @@ func (s *table) promote() (failBack func()) {
 
 // replace is promote by a server that is empty.
 func (s *table) replace() (failBack func()) {
-	defer func() { clear(s.rows) }()
+	defer func() { s.mu.Lock(); clear(s.rows); s.mu.Unlock() }()
 	return s.promote()
 }
 
