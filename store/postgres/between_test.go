@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
@@ -52,9 +53,8 @@ func begin(t testing.TB, db *sql.DB, statements ...string) *sql.Tx {
 	must(t, err)
 	t.Cleanup(func() { tx.Rollback() })
 	for _, s := range statements {
-		if _, err := tx.Exec(s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+		_, err := tx.Exec(s)
+		must(t, err)
 	}
 	return tx
 }
@@ -63,9 +63,8 @@ func begin(t testing.TB, db *sql.DB, statements ...string) *sql.Tx {
 func exec(t testing.TB, db *sql.DB, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
-		if _, err := db.Exec(s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+		_, err := db.Exec(s)
+		must(t, err)
 	}
 }
 
@@ -98,16 +97,7 @@ func databaseAt(t testing.TB, dsn string) *sql.DB {
 // until waits until a query returns true.
 func until(t testing.TB, db *sql.DB, query string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		var yes bool
-		err := db.QueryRow(query).Scan(&yes)
-		if err == nil && yes {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%s: %v, %v", query, yes, err)
-		}
-	}
+	poll.Until(t, query, func() (yes bool) { return db.QueryRow(query).Scan(&yes) == nil && yes })
 }
 
 const blockedText = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock')`

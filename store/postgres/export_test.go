@@ -99,7 +99,7 @@ func Mistake(t testing.TB, n *Node) {
 	t.Helper()
 	conn, err := n.store.pool.Acquire(t.Context())
 	check.Must(t, err)
-	conn.Conn().PgConn().CustomData()[preparedHere] = &session{has: map[string]bool{}, system: "'1'"}
+	conn.Conn().PgConn().CustomData()[preparedHere] = &session{has: map[string]bool{}, server: "'1'"}
 	conn.Release()
 }
 

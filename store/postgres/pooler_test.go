@@ -32,15 +32,11 @@ func useAll(t *testing.T, n *postgres.Node, name string) {
 			continue
 		}
 		req.Op = op
-		if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
-			t.Errorf("%v of %q: %v, %v", op, name, r.Status, err)
-		}
+		mustBe(t, n, req, node.Granted)
 	}
 	found := false
 	req.Op = node.OpAcquire
-	if _, err := n.Do(t.Context(), req); err != nil {
-		t.Error(err)
-	}
+	mustBe(t, n, req, node.Granted)
 	if err := n.List(t.Context(), "", func(l node.Listing) { found = found || l.Name == name }); err != nil || !found {
 		t.Errorf("%q is listed: %v, %v", name, found, err)
 	}

@@ -75,7 +75,7 @@ func named(types, text string) statement {
 // first, and all of them before it waits for the row's lock.
 func (s *store) write(k kind) string {
 	keep, state := "", "decode($6, 'hex')"
-	same := fmt.Sprintf("set_config('lock_timeout', $4, true) IS NOT NULL AND %s AND %s = $1", durable, server)
+	same := fmt.Sprintf("%s AND %s AND %s = $1", brief, durable, server)
 	if k.stamped {
 		same += fmt.Sprintf(" AND %s BETWEEN $3::bigint AND $3::bigint + %d", began, casnode.Span.Microseconds())
 		state = fmt.Sprintf("int8send(%s - $3::bigint) || %s", began, state)
@@ -117,9 +117,9 @@ const preparedHere = "redlatch/prepared"
 // session is one of our own, on the server itself.
 type session struct {
 	has map[string]bool // the names of the statements that are prepared
-	// system identifies the cluster, as a literal. A session does not change its
-	// server, and the server reads a file for it.
-	system string
+	// server identifies the server, as a literal. A session does not change its server,
+	// and a primary does not change its timeline while it runs.
+	server string
 }
 
 // mayPrepare finds out whether a connection of our own leads to the server itself.
@@ -142,17 +142,17 @@ func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) e
 	if h.has[st.name] {
 		return nil
 	}
-	if h.system == "" {
+	if h.server == "" {
 		// A plan for each call costs more than the call.
-		rows, err := query(ctx, c, "SELECT "+system+", set_config('plan_cache_mode', 'force_generic_plan', false)")
+		rows, err := query(ctx, c, fmt.Sprintf("SELECT %s, set_config('plan_cache_mode', 'force_generic_plan', false), set_config('lock_timeout', '%d', false)", server, most.Milliseconds()))
 		if err != nil {
 			return err
 		}
-		h.system = quoted(string(rows[0][0]))
+		h.server = quoted(string(rows[0][0]))
 	}
-	// In one message, so that it is the same session.
-	_, err := query(ctx, c, fmt.Sprintf("SELECT 1 / (%s = %s)::int; PREPARE %s %s AS %s",
-		system, h.system, st.name, st.types, strings.ReplaceAll(st.text, system, h.system)))
+	// In one message, so that it is the same session. A replica may be promoted.
+	_, err := query(ctx, c, fmt.Sprintf("SELECT 1 / (%s = %s AND NOT pg_is_in_recovery())::int; PREPARE %s %s AS %s",
+		server, h.server, st.name, st.types, strings.NewReplacer(server, h.server, brief, "true").Replace(st.text)))
 	if err != nil && !hasCode(err, "42P05") { // it is prepared
 		return err
 	}

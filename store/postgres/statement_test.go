@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
@@ -70,6 +71,20 @@ func TestSessionOfAnotherServerIsNotPrepared(t *testing.T) {
 	if count := postgres.Prepared(t, n); count != 0 {
 		t.Errorf("%d statements are prepared", count)
 	}
+}
+
+// TestSessionOfAReplicaGoesOnWhenItIsPromoted has a node whose session began before that.
+func TestSessionOfAReplicaGoesOnWhenItIsPromoted(t *testing.T) {
+	primary := servertest.OwnPostgreSQL(t)
+	useAll(t, openAt(t, primary.DSN(), ""), "job")
+	replica, _, promote := follow(t, primary)
+	n := openAt(t, replica.DSN()+"&pool_max_conns=1", "")
+	_, err := n.Do(t.Context(), wanted(node.OpInspect, ""))
+	promote()
+	poll.Until(t, "the new primary answers", func() bool {
+		_, later := n.Do(t.Context(), wanted(node.OpInspect, ""))
+		return err != nil && later == nil
+	})
 }
 
 // TestSecondOfTwoThatAreSentTogetherFollowsTheCommit executes two statements, prepared

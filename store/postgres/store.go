@@ -32,12 +32,13 @@ type store struct {
 }
 
 const (
-	// now is the server's clock in microseconds.
-	now = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+	// now is the server's clock in microseconds: what is rounded, of numbers that are
+	// quicker than decimals, is less than half of one.
+	now = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
 	// began is the same when the statement began: when the server had received it,
 	// before it looked at any row.
-	began = `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`
+	began = `(date_part('epoch', statement_timestamp()) * 1000000)::bigint`
 
 	// server identifies the server: the cluster, and its timeline, which changes
 	// when a replica is promoted. The control file shows the former timeline for
@@ -51,6 +52,9 @@ const (
 	// the server's default.
 	durable = `CASE current_setting('synchronous_commit') WHEN 'off'
 		THEN set_config('synchronous_commit', 'local', true) IS NOT NULL ELSE true END`
+
+	// brief has the statement wait for no lock for longer than its caller waits.
+	brief = `set_config('lock_timeout', $4, true) IS NOT NULL`
 )
 
 // query executes a statement on any connection. query, below, says how.
@@ -301,14 +305,16 @@ func array(texts []string) string { return `{"` + strings.Join(texts, `","`) + `
 
 // limit is how long a write may wait for the lock of a row: not for longer than
 // its caller waits, or it would go on waiting on the server when the caller is
-// gone.
+// gone. On a session of our own it is most, whoever waits: to set it anew takes time,
+// and a caller that leaves has the server cancel the write.
 func limit(ctx context.Context) time.Duration {
-	const most = 10 * time.Second
 	if end, ok := ctx.Deadline(); ok {
 		return max(time.Millisecond, min(time.Until(end), most))
 	}
 	return most
 }
+
+const most = 10 * time.Second
 
 // Scan returns rows in the order of their names. The marker's name is before all
 // others.
