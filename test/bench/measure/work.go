@@ -92,23 +92,17 @@ func (e *entrant) round(ctx context.Context, team *worker.Team) (round, error) {
 		return round{}, err
 	}
 	r, err := e.counted(team.CPU, func() error { return clock.Wait(ctx, clock.Until(o.End-int64(tail))) })
-	if err == nil {
-		err = e.finish(team, o, &r)
+	if err != nil {
+		return round{}, err
 	}
+	done, err := team.Finish(o)
+	e.Errors, e.Unreleased, e.Lost = e.Errors+done.Errors, e.Unreleased+done.Unreleased, e.Lost+done.Lost
+	e.Error = cmp.Or(e.Error, done.Error)
 	if err != nil {
 		return round{}, err
 	}
 	r.length = time.Duration(r.server.At - max(r.server.Begun, begin))
-	r.history = r.history.Between(r.server.Begun, r.server.At)
+	r.history = stats.History{Contenders: e.Count, Requests: done.Requests}.Between(r.server.Begun, r.server.At)
 	r.done = float64(r.history.Acquisitions())
 	return r, nil
-}
-
-// finish waits until an order is done.
-func (e *entrant) finish(team *worker.Team, o worker.Order, r *round) error {
-	done, err := team.Finish(o)
-	r.history = stats.History{Contenders: e.Count, Requests: done.Requests}
-	e.Errors, e.Unreleased, e.Lost = e.Errors+done.Errors, e.Unreleased+done.Unreleased, e.Lost+done.Lost
-	e.Error = cmp.Or(e.Error, done.Error)
-	return err
 }

@@ -206,7 +206,7 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (did Answer) {
 		o.Name = fmt.Sprintf("%s/%d", o.Name, number)
 	}
 	called := clock.Now()
-	for called < o.End {
+	for called < o.End && clock.Now() < o.End {
 		r, err := w.hold(ctx, w.lockers[i], o.Name, stats.Request{Contender: number, Called: called})
 		if err != nil && ctx.Err() == nil && (r.Got || w.Deadline == 0 || !strings.Contains(err.Error(), "deadline exceeded")) { // by whomever
 			did.add(failure(r.Got, err))
@@ -222,10 +222,7 @@ func (w *crew) contend(ctx context.Context, i int, o Order) (did Answer) {
 		if !r.Got {
 			// It goes on waiting: the time since it first asked counts.
 			time.Sleep(afterFailure + rand.N(afterFailure))
-			if clock.Now() < o.End {
-				continue
-			}
-			break
+			continue
 		}
 		called = clock.Now()
 		r.Freed = called
