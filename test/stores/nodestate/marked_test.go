@@ -32,7 +32,7 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 		model := nodestate.Server{ID: "model"}
 		guards := []*node.Guard{
 			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 3 * time.Hour},
-			{Membership: "fedcba9876543210", Nodes: "a b d", MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 4 * time.Hour},
+			{Membership: "fedcba9876543210", Nodes: "a b d", MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 4 * time.Hour, Told: true},
 			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: 2 * time.Second, Quarantine: 5 * time.Hour},
 			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: 2 * time.Second, Quarantine: 3 * time.Hour, Off: true},
 			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: 2 * time.Second, Quarantine: 5 * time.Hour, Off: true},
@@ -54,7 +54,7 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 				log = append(log, "promotion")
 			}
 			guard := guards[[]int{0, 0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 5, 5, 6}[s.IntN(14)]]
-			c := challenge{mark: &node.MarkRequest{Guard: guard, Mark: node.Mark(s.IntN(7)),
+			c := challenge{mark: &node.MarkRequest{Guard: guard, Mark: node.Mark(s.IntN(6)),
 				Least: []time.Duration{0, 0, 6 * time.Hour}[s.IntN(3)],
 				Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[s.IntN(8)/3]}}
 			if one(s, 3) || guard.Off {
