@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -286,13 +285,13 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		switch {
 		case !done:
 			present, _, err = s.read(ctx, c, casnode.Place{Name: next.Name})
-		case w.Look:
+		case w.Look: // it is committed: if this fails, who waits asks all the same
 			present.Server = seen.Server
-			present.Places, _, _, err = s.line(ctx, c, casnode.Place{Name: next.Name})
+			if present.Places, _, _, err = s.line(ctx, c, casnode.Place{Name: next.Name}); err != nil {
+				present.Places, err = seen.Places, nil
+			}
 		}
 		switch {
-		case done && err != nil: // it is committed
-			return false, casnode.Snapshot{}, errors.New(err.Error())
 		case err != nil:
 			return false, casnode.Snapshot{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 		case done || !w.Stamped || present.Row.Version != seen.Row.Version || present.Marker.Version != seen.Marker.Version ||

@@ -275,14 +275,16 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	switch {
 	case hasCode(err, "40001") || hasCode(err, "40P01"):
 		err = nil // another transaction came between: read again
-	case err != nil && len(results) > 0: // it is committed
-		err = errors.New(err.Error())
-	case err != nil:
+	case err != nil && len(results) == 0:
 		return false, present, explain(err)
 	default:
 		done = results[0].CommandTag.RowsAffected() > 0
 	}
 	switch {
+	case done && err != nil: // it is committed: if the look fails, who waits asks all the same
+		present.Server, present.Places, err = seen.Server, seen.Places, nil
+	case err != nil:
+		err = errors.New(err.Error())
 	case done && near:
 		present.Server = seen.Server
 		present.Places, err = parseText(next.Name, results[0].Rows[0][0])
