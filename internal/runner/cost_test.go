@@ -63,8 +63,6 @@ func TestHeldLeaseCostsLittleAndNoGoroutine(t *testing.T) {
 		}
 		if each := (heap() - before) / leases; each > most {
 			t.Errorf("N=%d: a held lease costs %d bytes, want at most %d", n, each, most)
-		} else {
-			t.Logf("N=%d: a held lease costs %d bytes", n, each)
 		}
 		if more := runtime.NumGoroutine() - goroutines; more > 0 {
 			t.Errorf("N=%d: %d leases cost %d goroutines", n, leases, more)
@@ -123,6 +121,5 @@ func TestThousandsOfLeasesAreKeptByOneScheduler(t *testing.T) {
 		if most > leases/5 {
 			t.Errorf("keeping %d leases took %d goroutines at its busiest", leases, most)
 		}
-		t.Logf("keeping %d leases took %d goroutines at its busiest", leases, most)
 	})
 }

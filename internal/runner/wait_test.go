@@ -76,7 +76,6 @@ func TestHandOverCostsTheSameInAnyCrowd(t *testing.T) {
 		return perHandOver
 	}
 	few, many := cost(t, 8), cost(t, 200)
-	t.Logf("requests to each node a hand-over: %.2f with 8 waiting, %.2f with 200", few, many)
 	// One round takes the lock and one frees it. Waiters that renew their place
 	// add a little.
 	if few > 2.3 || many > 2.3 {
@@ -122,7 +121,6 @@ func TestLongLineAsksLittleMoreThanAShortOne(t *testing.T) {
 			before := locktest.Requests(hosts...)
 			time.Sleep(seconds * time.Second)
 			rate := float64(locktest.Requests(hosts...)-before) / seconds
-			t.Logf("a line of %d asks a node %.0f times a second", waiters, rate)
 			if rate > 230 {
 				t.Errorf("a line of %d asks a node %.0f times a second, want 230 at the most", waiters, rate)
 			}

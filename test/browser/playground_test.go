@@ -79,7 +79,6 @@ const maxProgram = 2 << 20
 func TestPlaygroundTellsEveryStoryFromAFile(t *testing.T) {
 	t.Parallel()
 	ctx := openPlayground(t, fromAFile)
-	t.Logf("the program has %d bytes, compressed", eval[int](t, ctx, `atob(worldProgram).length`))
 	if size := eval[int](t, ctx, `atob(worldProgram).length`); size > maxProgram {
 		t.Errorf("the program has %d bytes, compressed", size)
 	}
@@ -106,7 +105,6 @@ func TestPlaygroundTellsEveryStoryFromAFile(t *testing.T) {
 		if command := eval[string](t, ctx, `$("test").textContent`); command != "go test -v -run Story/"+name+" ./internal/test/world" {
 			t.Errorf("%s is run by %s", name, command)
 		}
-		t.Logf("%s: was shown to its end", name)
 	}
 	if foreign := eval[[]string](t, ctx, `performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("file:") && !n.startsWith("data:"))`); len(foreign) > 0 {
 		t.Error("the page has loaded", foreign)
