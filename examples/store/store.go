@@ -251,6 +251,6 @@ func (s *store) Evict(ctx context.Context, name, process string) error {
 	return err
 }
 
-func (s *store) String() string { return "rows:" + s.address }
+func (s *store) String() string { return "rows://" + s.address }
 
 func (s *store) Close() error { return s.client.Close() }

@@ -8,7 +8,7 @@
 // original, so that states can be kept, compared, and continued in several
 // ways.
 //
-// Package memory adds a mutex, a clock and listeners to a Server. The
-// simulation runs on Servers too. TestModelAnswersAsARealServer compares them
+// Package memory adds a mutex, a clock and listeners to a Server, and the simulation
+// runs on Servers too. Package casnode applies requests to one Entry at a time. TestModelAnswersAsARealServer compares them
 // with real stores.
 package nodestate

@@ -85,7 +85,8 @@ type Store interface {
 	//
 	// present is what Read would return after that. If nothing was written, it may be
 	// empty. If the row was written, only the places and the server of it count, and
-	// those only with Write.Look.
+	// those only with Write.Look: if the look fails, done is true and the places are
+	// those of seen.
 	//
 	// An error that wraps node.ErrUnsent promises that nothing was written, and
 	// will not be. After any other error it may be written now, later or never.
@@ -201,7 +202,7 @@ type Placer interface {
 	// with the places and the rank. again says that it was stored before.
 	Put(ctx context.Context, p Place, again bool) (Snapshot, error)
 	// Drop removes a place, if it is there as it was put, and returns what Read does
-	// after that.
+	// after that. It may leave out the places unless Snapshot.Passes.
 	Drop(ctx context.Context, p Place) (Snapshot, error)
 	// Evict removes the places that a process has for a name. If both are empty, it
 	// removes those of all processes that do not live.

@@ -1,5 +1,5 @@
 // Package nodetest is the conformance suite for nodes: it tests what the
-// comments of redlatch.Node promise. Every kind of node in this module passes
+// comments of node.Node promise. Every kind of node in this module passes
 // it. Start a new kind with it.
 //
 // # Basics

@@ -109,7 +109,7 @@ func (p *probe) list(prefix string) map[string]node.Listing {
 	p.Helper()
 	n, ok := p.b.(node.Lister)
 	if !ok {
-		p.Fatalf("%v is no node.Lister, though the harness says so", p.b)
+		p.Fatalf("%v is no node.Lister, which the suite needs", p.b)
 	}
 	all := map[string]node.Listing{}
 	err := n.List(p.context(), prefix, func(l node.Listing) {

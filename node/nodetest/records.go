@@ -245,7 +245,7 @@ func (p *probe) recorded(want node.Status, n node.Node, reqs ...node.RecordsRequ
 // refusedRecord checks that a request fails and leaves no trace.
 func (p *probe) refusedRecord(req node.RecordsRequest) {
 	p.Helper()
-	if m, err := p.a.(node.Recorder).Records(p.context(), req); err == nil {
+	if m, err := p.recorder(p.a).Records(p.context(), req); err == nil {
 		p.Errorf("the node answered %q, want an error", m.Status)
 	}
 	p.wantFence(p.free(), 0)
@@ -262,6 +262,16 @@ func (p *probe) three() node.RecordsReply {
 	return m
 }
 
+// recorder returns what a node records with.
+func (p *probe) recorder(n node.Node) node.Recorder {
+	p.Helper()
+	r, ok := n.(node.Recorder)
+	if !ok {
+		p.Fatalf("%v is no node.Recorder, which the suite needs", n)
+	}
+	return r
+}
+
 // memory returns what a node remembers of the name.
 func (p *probe) memory(n node.Node, req node.RecordsRequest) node.RecordsReply {
 	p.Helper()
@@ -269,7 +279,7 @@ func (p *probe) memory(n node.Node, req node.RecordsRequest) node.RecordsReply {
 	if p.h.Observes {
 		p.used[req.Name] = true
 	}
-	m, err := n.(node.Recorder).Records(p.context(), req)
+	m, err := p.recorder(n).Records(p.context(), req)
 	if err != nil || m.Now.IsZero() || m.Begun.IsZero() {
 		p.Fatalf("%v: %+v, %v, want the time, and when the memory began", req.Op, m, err)
 	}
