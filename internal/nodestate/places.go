@@ -58,6 +58,12 @@ func InTime(now time.Time, w node.Waiter) bool {
 	return w.Until == 0 || left >= handOver || left < -longGone
 }
 
+// Over reports whether a waiter's time is over.
+func Over(now time.Time, w node.Waiter) bool {
+	left := time.Duration(w.Until-now.UnixMicro()) * time.Microsecond
+	return w.Until != 0 && left < 0 && left >= -longGone
+}
+
 // beside is what one request has to know of a queue in places, and what it comes to.
 type beside struct {
 	more, fresh bool

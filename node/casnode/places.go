@@ -138,6 +138,13 @@ func (p Place) waiter() (w node.Waiter, err error) {
 	return w, errors.Join(err1, err2, err3, err4, w.Share.Check())
 }
 
+// Over reports whether the waiter's time is over, so that it leaves just now. A store may
+// leave such a place out if there are others.
+func (p Place) Over(now time.Time) bool {
+	w, err := p.waiter()
+	return err == nil && nodestate.Over(now, w)
+}
+
 // waiters returns those places that are not damaged.
 func waiters(all []Place) (ws []node.Waiter) {
 	for _, p := range all {

@@ -129,4 +129,14 @@ func lateInLine(t *testing.T, p product) {
 	if s, err := other.Read(t.Context(), "job"); err != nil || s.Places[0].Ticket != 5 {
 		t.Errorf("%v, %v: want the ticket 5 first, for all", s.Places, err)
 	}
+	for late := true; late; { // a caller whose time ends just now is not served
+		end := time.Now()
+		leaves := casnode.Place{Name: "job", Waiter: fmt.Sprintf("0-0-%d-", end.UnixMicro()), Process: "P" + p.name, Ticket: 4}
+		s, err := own.Put(t.Context(), leaves, false)
+		if late = time.Since(end) > time.Second; !late && (err != nil || s.Places[0].Ticket != 5 || s.Rank != 1) {
+			t.Errorf("%v, %v, rank %d: want the ticket 5 first, before the 4 that leaves", s.Places, err, s.Rank)
+		}
+		_, err = own.Drop(t.Context(), leaves)
+		must(t, err)
+	}
 }

@@ -23,24 +23,27 @@ func placesOf(table string) string { return sqltable.Beside(table, "_place") }
 const page = 50
 
 // line returns the first places of a name whose processes live, and the rank of a place
-// if there is one, and whether it is there. Its statements wait for no lock, so they have
+// if there is one, and whether it is there. A crowd that leaves at once takes a while: a
+// place whose caller's time is over is left out if there are others, or the name would be
+// kept for those who leave, one after the other, until all have left. Its statements wait for no lock, so they have
 // no limit, which takes MariaDB as long as the rest of them.
 func (s *store) line(ctx context.Context, c session, p casnode.Place) (first []casnode.Place, rank int, there bool, err error) {
 	if p.Name == casnode.MarkerName {
 		return nil, 0, false, nil
 	}
+	var over, all []casnode.Place // whose callers leave just now; all that live and were seen
 	dead := map[string]bool{}
 	from, name := s.fronts.from(p), []byte(p.Name)
 	for read := 0; ; {
-		var all []casnode.Place
+		var rows []casnode.Place
 		var now int64
 		next := casnode.Place{Name: p.Name}
 		err = query(ctx, c, c.queue, []any{name, from, page, read}, []any{&now, &next.Ticket, &next.Waiter, &next.Process},
-			func() { all = append(all, next) })
+			func() { rows = append(rows, next) })
 		if err != nil {
 			return nil, 0, false, err
 		}
-		for i, next := range all {
+		for i, next := range rows {
 			if next.Waiter == p.Waiter && next.Ticket == p.Ticket {
 				rank, there = read+i+1, true
 			}
@@ -49,16 +52,25 @@ func (s *store) line(ctx context.Context, c session, p casnode.Place) (first []c
 				if err != nil {
 					return nil, 0, false, err
 				}
-				if dead[next.Process] = !lives; lives {
+				switch dead[next.Process] = !lives; {
+				case !lives:
+					continue
+				case next.Over(time.UnixMicro(now)):
+					over = append(over, next)
+				default:
 					first = append(first, next)
 				}
+				all = append(all, next)
 			}
 		}
-		if read += len(all); len(all) < page || len(first) == casnode.FirstPlaces {
+		if read += len(rows); len(rows) < page || len(first) == casnode.FirstPlaces {
 			break
 		}
 	}
-	s.fronts.saw(p.Name, first)
+	if len(first) == 0 {
+		first = over[:min(len(over), casnode.FirstPlaces)]
+	}
+	s.fronts.saw(p.Name, all)
 	if p.Waiter != "" && !there {
 		err = explain(c.QueryRowContext(ctx, c.texts.rank, p.Ticket, p.Waiter, name, p.Ticket, p.Ticket, p.Waiter).Scan(&rank, &there))
 	}
