@@ -12,11 +12,11 @@ exec python3 - "$@" <<'PY'
 import re, subprocess, sys
 
 BUDGETS = [  # what, at most
-    ("code", 60960),
-    ("tests", 47600),
+    ("code", 60985),
+    ("tests", 47610),
     ("internal/test", 15450),
     ("beside Go", 4710),
-    ("words of docs", 55200),
+    ("words of docs", 55215),
     ("settings", 24),
     ("requirements", 0),
 ]
