@@ -22,7 +22,7 @@ pid() { redis-cli -p "$1" info server | tr -d '\r' | sed -n 's/^process_id://p';
 // drillPauses are the pauses of the documentation, and what they are for: the
 // reader waits for long enough, a busy machine needs to look.
 var drillPauses = map[string]string{
-	"sleep 1": `until redlatch ls nightly 2>/dev/null | grep -q held; do sleep 0.05; done`,
+	"sleep 1": `until job=$(ps -o args= -p $!) && pgrep -xf "${job##*-- }" >/dev/null; do sleep 0.05; done`,
 	"sleep 2": `until redis-cli -p 7003 ping >/dev/null 2>&1; do sleep 0.05; done`,
 }
 

@@ -216,21 +216,28 @@ func TestCommonRequestsRunFewCommands(t *testing.T) {
 }
 
 // TestBatchOnAFullServer has acquisitions before and behind requests that a full
-// server executes.
+// server executes. On a busy machine they may be too late for one batch; then they are
+// tried again.
 func TestBatchOnAFullServer(t *testing.T) {
 	t.Parallel()
 	s := servertest.Redis(t, 1)[0]
-	for _, mine := range []string{"mine/1", "mine/2"} {
-		s.Do("SET", mine, "value", "PX", "3600000")
-	}
 	together(t, s.URL(), acquisition("known/1", "value"), acquisition("known/2", "value")) // the script
-	s.Do("CONFIG", "SET", "maxmemory", "1")
 	release := as(node.OpRelease, acquisition("mine/1", "value"))
 	release.Token = 0
-	before := runsOf(t, s)
-	replies, errs := together(t, s.URL(), acquisition("before", "value"), release, as(node.OpExtend, acquisition("mine/2", "value")), acquisition("behind", "value"))
-	if n := runsOf(t, s) - before; n != 1 {
-		t.Errorf("%d scripts were run, want one: an error of a request is its own", n)
+	var replies []node.Reply
+	var errs []error
+	for runs, end := 0, time.Now().Add(patience); runs != 1; {
+		if time.Now().After(end) {
+			t.Fatalf("%d scripts were run, want one: an error of a request is its own", runs)
+		}
+		s.Do("CONFIG", "SET", "maxmemory", "0")
+		for _, mine := range []string{"mine/1", "mine/2"} {
+			s.Do("SET", mine, "value", "PX", "3600000")
+		}
+		s.Do("CONFIG", "SET", "maxmemory", "1")
+		before := runsOf(t, s)
+		replies, errs = together(t, s.URL(), acquisition("before", "value"), release, as(node.OpExtend, acquisition("mine/2", "value")), acquisition("behind", "value"))
+		runs = runsOf(t, s) - before
 	}
 	for _, i := range []int{0, 3} {
 		var server *redis.ServerError
@@ -381,7 +388,6 @@ func TestThousandGoroutinesInBatches(t *testing.T) {
 		s.Do("SCRIPT", "FLUSH")
 	}
 	all.Wait()
-	t.Logf("%d scripts for %d pairs", runsOf(t, s)-before, goroutines*pairs)
 	if runs := runsOf(t, s) - before; runs > goroutines*pairs*2 {
 		t.Errorf("%d scripts were run for %d pairs", runs, goroutines*pairs)
 	}

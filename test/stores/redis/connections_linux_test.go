@@ -85,7 +85,6 @@ func TestConnectionsAfterTroubleAreNoMoreThanBefore(t *testing.T) {
 			}
 		}
 		eventually(t, patience, atMost(most))
-		t.Logf("at rest: %d", connectionsTo(t, proxies[0].Addr()))
 		c.Close()
 		eventually(t, patience, atMost(0))
 	})

@@ -68,7 +68,6 @@ func TestExtensionsOfManyLeasesDoNotWaitForEachOther(t *testing.T) {
 		quick := extend()
 		proxy.Delay(delay)
 		slow := extend()
-		t.Logf("%d extensions take %v, and %v with answers after %v", leases, quick, slow, delay)
 		if over(t, slow-quick, 8*delay, start) {
 			t.Errorf("%d extensions took %v, and without the delay %v: they waited for each other", leases, slow, quick)
 		}

@@ -59,7 +59,6 @@ func TestExtensionCostsTheSameAmongManyReaders(t *testing.T) {
 		return best
 	}
 	a, b := least(few), least(many)
-	t.Logf("an extension takes the server %.1f µs among 10 readers, %.1f µs among %d", a, b, node.MaxHolders)
 	if b > 4*a {
 		t.Errorf("among %d readers an extension takes %.1f times as long", node.MaxHolders, b/a)
 	}
