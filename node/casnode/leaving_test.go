@@ -276,8 +276,6 @@ func TestOccurrencesOfManyProcessesEndByTimers(t *testing.T) {
 		w.complete(i, 14, 14+2*64+1) // those of seven days, and some for which no timer ran yet
 		w.now += 12 * time.Hour
 	}
-	_, size := w.shelf.Rows()
-	t.Logf("the row has %d bytes; %d timers run", size, w.shelf.Running())
 }
 
 // TestOccurrencesOfManyProcessesAreLimitedInNumber does so without timers, after a
@@ -296,8 +294,6 @@ func TestOccurrencesOfManyProcessesAreLimitedInNumber(t *testing.T) {
 		w.complete(node.MaxRecords+i, 50, 1000)
 		w.now += time.Hour
 	}
-	_, size := w.shelf.Rows()
-	t.Logf("the row has %d bytes", size)
 }
 
 // TestRowsOfManyNamesAreFewWhereNobodyStays has a process for each of many names.
