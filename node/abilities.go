@@ -5,8 +5,26 @@ import (
 	"time"
 )
 
-// This file has what a Node may be able to do beyond Do, which is for locks. One that
-// can look for risks is a risk.Examiner besides.
+// This file has what a Node may be able to do beyond Do, which is for locks. Without an
+// ability:
+//
+//   - Starter: each request in flight costs a goroutine.
+//   - Queuer: a release that waits for a connection runs out of time.
+//   - Identifier: one server with two addresses counts as two nodes.
+//   - Slow: the client's own time limit for a node applies.
+//   - Guarded: there is no restart guard for any node of the client, and GuardOn is
+//     refused; so is a change of the membership.
+//   - Recorder: Once gets an error from the node.
+//   - ReplicaCounter: Options.Replicas is refused.
+//   - Evidencer: nodes that are declared fresh are not searched for old locks.
+//   - Waker: waiters poll.
+//   - Lister: the names cannot be listed, admin.Show has no waiters, and Lease.Contended
+//     knows of none.
+//   - ManyMarkers: the node has one marker.
+//   - Warner: nothing is logged about risks of the server.
+//   - Observing: the store is expected to have a clock.
+//
+// A node that can look for risks is a risk.Examiner besides.
 
 // Starter is implemented by a Node that needs no goroutine for a request in
 // flight.
