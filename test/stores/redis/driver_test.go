@@ -3,6 +3,7 @@
 package redis_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	goredisclient "github.com/redis/go-redis/v9"
 	rueidisclient "github.com/redis/rueidis"
@@ -73,9 +73,7 @@ func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redl
 	if opts.TTL == 0 && opts.MaxTTL == 0 {
 		opts.TTL = longTTL
 	}
-	if opts.NodeTimeout == 0 {
-		opts.NodeTimeout = 3 * time.Second // other tests share this machine
-	}
+	opts.NodeTimeout = cmp.Or(opts.NodeTimeout, patient)
 	c, err := redlatch.New(nodes, &opts)
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
@@ -178,7 +176,7 @@ func TestServerErrorsSayWhatToDo(t *testing.T) {
 		} {
 			t.Run(c.code, func(t *testing.T) {
 				s := servertest.Redis(t, 1, c.settings...)[0]
-				client := newClient(t, nodes(strings.Replace(s.URL(), "redis://", "redis://"+c.user, 1)), redlatch.Options{NodeTimeout: 8 * time.Second})
+				client := newClient(t, nodes(strings.Replace(s.URL(), "redis://", "redis://"+c.user, 1)), redlatch.Options{})
 				if c.code == "MISCONF" { // extensions fail too, which is no loss
 					l := mustLock(t, client, "held", redlatch.LockOptions{NoKeepAlive: true})
 					defer func() {
@@ -214,7 +212,7 @@ func TestLoadingServerIsANodeError(t *testing.T) {
 	s.Kill()
 	s.RestartNow("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		c := newClient(t, nodes(s.URL()), redlatch.Options{NodeTimeout: 2 * time.Second})
+		c := newClient(t, nodes(s.URL()), redlatch.Options{})
 		_, err := c.TryLock(context.Background(), "job", nil)
 		var server *redis.ServerError
 		if !errors.As(err, &server) || server.Code != "LOADING" {
@@ -265,7 +263,7 @@ func TestTLSPasswordAndDatabase(t *testing.T) {
 	server.Do("ACL", "SETUSER", "locker", "on", ">p@ss/word", "~*", "&*", "+@all")
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		url := "rediss://locker:p%40ss%2Fword@127.0.0.1:" + tlsPort + "/3?tls_ca=" + cert
-		c := newClient(t, nodes(url), redlatch.Options{NodeTimeout: 5 * time.Second})
+		c := newClient(t, nodes(url), redlatch.Options{})
 		l, err := c.TryLock(context.Background(), "job", nil)
 		must(t, err)
 		if !strings.Contains(server.Do("INFO", "keyspace"), "db3:keys=2") {
@@ -273,7 +271,7 @@ func TestTLSPasswordAndDatabase(t *testing.T) {
 		}
 		l.Release(context.Background())
 		// A certificate that no authority signed is rejected.
-		c = newClient(t, nodes("rediss://locker:p%40ss%2Fword@127.0.0.1:"+tlsPort), redlatch.Options{NodeTimeout: 5 * time.Second})
+		c = newClient(t, nodes("rediss://locker:p%40ss%2Fword@127.0.0.1:"+tlsPort), redlatch.Options{})
 		_, err = c.TryLock(context.Background(), "job", nil)
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		wantText(t, err, "certificate")

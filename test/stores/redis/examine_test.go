@@ -3,6 +3,7 @@
 package redis_test
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -28,6 +29,7 @@ func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name st
 			n.Close()
 		}
 	}()
+	opts.NodeTimeout = cmp.Or(opts.NodeTimeout, patient)
 	up, err := admin.Examine(context.Background(), nodes, &opts, &admin.ExamineOptions{Name: name, Samples: 5})
 	must(t, err)
 	var found []string
@@ -73,12 +75,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 				server.Do("CONFIG", "SET", "maxmemory", strconv.Itoa(n*100/93))
 			}
 			if c.name == "a replica" {
-				eventually(t, patience, func() error {
-					if !strings.Contains(server.Do("INFO", "replication"), "master_link_status:up") {
-						return context.DeadlineExceeded
-					}
-					return nil
-				})
+				inStep(t, server)
 			}
 			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 				found, up := examine(t, nodes(server.URL()), redlatch.Options{Guard: c.guard}, "")

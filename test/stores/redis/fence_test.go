@@ -29,7 +29,7 @@ func TestFencesOfNamesUsedOnceAreGoneAfterTheirRetention(t *testing.T) {
 	}
 	server := servertest.Redis(t, 1)[0]
 	c := newClient(t, open(t, server.URL()), redlatch.Options{
-		Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{MaxTTL: 5 * time.Second}, FenceRetention: 5 * time.Second, NodeTimeout: 2 * time.Second,
+		Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{MaxTTL: 5 * time.Second}, FenceRetention: 5 * time.Second,
 	})
 	var next, most atomic.Int64
 	var all sync.WaitGroup

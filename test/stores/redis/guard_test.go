@@ -3,6 +3,7 @@
 package redis_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 
 // quick are cluster parameters with a quarantine that a test can wait for: a
 // little over 2 s.
-var quick = redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 2 * time.Second}, NodeTimeout: time.Second}
+var quick = redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 2 * time.Second}, NodeTimeout: patient}
 
 func guardOff(opts redlatch.Options) redlatch.Options {
 	opts.Guard = redlatch.GuardOff
@@ -40,6 +41,7 @@ func open(t testing.TB, addresses ...string) []redlatch.Node {
 // laterClient returns a client that does not assume that the servers are new.
 func laterClient(t testing.TB, opts redlatch.Options, addresses ...string) *redlatch.Client {
 	t.Helper()
+	opts.NodeTimeout = cmp.Or(opts.NodeTimeout, patient)
 	c, err := redlatch.New(open(t, addresses...), &opts)
 	must(t, err)
 	t.Cleanup(func() { c.Close() })

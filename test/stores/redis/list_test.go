@@ -120,7 +120,7 @@ func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
 	servers := startCluster(t)
 	hosts := servertest.Hosts(servers)
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		c := newClient(t, nodes("redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
+		c := newClient(t, nodes("redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{})
 		const locks = 30
 		for i := range locks {
 			l, err := c.Lock(context.Background(), fmt.Sprint("job ", i), nil)

@@ -61,15 +61,12 @@ func TestWaitersOnRealServersAreServedInTheOrderOfTheirArrival(t *testing.T) {
 func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
-	var hosts []string
-	for _, s := range servers {
-		hosts = append(hosts, s.Addr())
-	}
+	hosts := servertest.Hosts(servers)
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		timed(t, func(t testing.TB) {
 			address := "redis+cluster://" + strings.Join(hosts, "+")
-			a := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second})
-			b := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second})
+			a := newClient(t, nodes(address), redlatch.Options{})
+			b := newClient(t, nodes(address), redlatch.Options{})
 			began := time.Now()
 			var times []time.Duration
 			for _, name := range []string{"a", "job 2", "{a}b", "a}b", "{}x", "}{", "a{b", "日本", "{}{a}"} {
@@ -125,7 +122,7 @@ func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 			var lease *redlatch.Lease
 			var waiting []<-chan got
 			for i := range 4 {
-				c := newClient(t, open(t, "redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
+				c := newClient(t, open(t, "redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{})
 				if i == 0 {
 					lease = mustLock(t, c, name, redlatch.LockOptions{})
 					continue

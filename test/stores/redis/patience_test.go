@@ -17,6 +17,10 @@ const (
 	// happens, not when. Only a failing test takes so long.
 	patience = 60 * time.Second
 
+	// patient is how long the servers of a test may take to answer, unless it is about
+	// that: on a busy machine, or a slow disk, one was silent for 3.5 s.
+	patient = 10 * time.Second
+
 	// undone is how long a test waits for a key or a place in the queue to be
 	// cleaned up. It is shorter than longTTL, and than the 90 s that a queue is
 	// kept: expiry cannot pass for a clean-up.

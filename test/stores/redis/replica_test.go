@@ -23,12 +23,7 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	host, port, _ := net.SplitHostPort(master.Addr())
 	replica := servertest.Redis(t, 1, "--replicaof", host, port, "--replica-read-only", "no")[0]
 	// The first replica gives the master a new replication id.
-	eventually(t, patience, func() error {
-		if !strings.Contains(replica.Do("INFO", "replication"), "master_link_status:up") {
-			return context.DeadlineExceeded
-		}
-		return nil
-	})
+	inStep(t, replica)
 	opts := quick
 	opts.Guard = redlatch.GuardOn
 	lease, err := newClient(t, open(t, master.URL()), opts).Lock(context.Background(), "job", nil)

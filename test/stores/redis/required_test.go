@@ -27,10 +27,10 @@ func requiring(replicas int) redlatch.Options {
 // changeBounds marks the same servers with other cluster parameters.
 func changeBounds(t testing.TB, opts redlatch.Options, addresses ...string) {
 	t.Helper()
-	states, err := admin.New(laterClient(t, opts, addresses...)).Init(context.Background(), &admin.InitOptions{Former: open(t, addresses...)})
-	if err != nil {
-		t.Fatal(err, states)
-	}
+	eventually(t, patience, func() error { // a replica may lag
+		_, err := admin.New(laterClient(t, opts, addresses...)).Init(context.Background(), &admin.InitOptions{Former: open(t, addresses...)})
+		return err
+	})
 }
 
 // withReplicas returns a master with replicas that are online.
@@ -52,8 +52,11 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	const q = 3*time.Second + 133*time.Millisecond
 	want := func(c *redlatch.Client, replicas int, lag, quarantine time.Duration) {
 		t.Helper()
-		states, err := admin.New(c).Init(context.Background(), nil)
-		must(t, err)
+		var states []admin.NodeState
+		eventually(t, patience, func() (err error) { // a replica may lag
+			states, err = admin.New(c).Init(context.Background(), nil)
+			return err
+		})
 		if g := states[0].Marked; g.Replicas != replicas || g.ReplicaLag != lag || g.Quarantine != quarantine {
 			t.Errorf("a client that leaves it open sees %+v; want %d replicas with a lag of %v, and a quarantine of %v", g, replicas, lag, quarantine)
 		}
@@ -125,7 +128,7 @@ func TestExaminationSaysHowManyReplicasMustBeRequired(t *testing.T) {
 		}
 		return found
 	}
-	opts, log := logged(redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Second}, NodeTimeout: 2 * time.Second})
+	opts, log := logged(redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Second}})
 	for range 2 {
 		c := newClient(t, open(t, address), opts)
 		eventually(t, patience, func() error { return errors.Join(cycle(c), cycle(c)) })

@@ -47,7 +47,7 @@ func TestPlainAddressOfAClusterSaysWhatToUse(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		c := newClient(t, nodes(servers[0].URL()), redlatch.Options{NodeTimeout: 2 * time.Second})
+		c := newClient(t, nodes(servers[0].URL()), redlatch.Options{})
 		var moved error
 		for i := range 20 {
 			if _, err := c.TryLock(context.Background(), fmt.Sprint("job ", i), nil); err != nil {
@@ -84,7 +84,7 @@ func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
 	t.Parallel()
 	d := startSentinel(t, 1)
-	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute}, NodeTimeout: 2 * time.Second}
+	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute}}
 	first, second := newClient(t, open(t, d.address()), opts), newClient(t, open(t, d.address()), opts)
 	for _, c := range []*redlatch.Client{second, first} {
 		must(t, cycle(c))
