@@ -34,6 +34,10 @@ type divided struct {
 	toOthers *servertest.Proxy // from the master's side to the sentinel
 }
 
+// failover is how long Sentinel may take to promote a replica. One that was stopped
+// for 2 s decides nothing for 30 s, and again if it is stopped meanwhile.
+const failover = 3 * time.Minute
+
 func startSentinel(t testing.TB, replicas int) *divided {
 	t.Helper()
 	d := &divided{master: servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]}
@@ -112,7 +116,7 @@ func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) 
 		}
 		l = mustLock(t, first, "job", redlatch.LockOptions{})
 		d.cut()
-		eventually(t, 90*time.Second, func() (err error) {
+		eventually(t, failover, func() (err error) {
 			next, err = second.TryLock(context.Background(), "job", nil)
 			return err
 		})

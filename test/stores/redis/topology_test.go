@@ -72,7 +72,7 @@ func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 			t.Errorf("the master has %d fences, want 1", n)
 		}
 		d.master.Kill()
-		eventually(t, patience, func() error { return cycle(c) })
+		eventually(t, failover, func() error { return cycle(c) })
 		if !strings.Contains(d.replicas[0].Do("INFO", "replication"), "role:master") {
 			t.Error("the replica was not promoted, and yet there was a lock to be had")
 		}
@@ -84,14 +84,14 @@ func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
 	t.Parallel()
 	d := startSentinel(t, 1)
-	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute}}
+	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 2 * failover}}
 	first, second := newClient(t, open(t, d.address()), opts), newClient(t, open(t, d.address()), opts)
 	for _, c := range []*redlatch.Client{second, first} {
 		must(t, cycle(c))
 	}
-	l := mustLock(t, first, "job", redlatch.LockOptions{TTL: time.Minute, NoKeepAlive: true})
+	l := mustLock(t, first, "job", redlatch.LockOptions{TTL: 2 * failover, NoKeepAlive: true})
 	d.master.Kill()
-	eventually(t, patience, func() error {
+	eventually(t, failover, func() error {
 		// A sentinel that promotes a server closes its connections.
 		if info, err := d.replicas[0].Try("INFO", "replication"); err != nil || !strings.Contains(info, "role:master") {
 			return fmt.Errorf("the replica is not promoted yet: %v", err)
