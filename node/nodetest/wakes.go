@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -165,9 +166,10 @@ var yieldClaims = []claim{
 
 // ear records a node's notifications.
 type ear struct {
-	p     *probe
-	mu    sync.Mutex
-	heard []node.Wake
+	p      *probe
+	opened atomic.Int32 // how often the connection for notifications was
+	mu     sync.Mutex
+	heard  []node.Wake
 }
 
 // listen records the node's notifications. It waits until the node can send
@@ -184,11 +186,12 @@ func (p *probe) listen(n node.Node) *ear {
 		defer e.mu.Unlock()
 		if w.Kind != node.WakeMissed {
 			e.heard = append(e.heard, w)
+		} else if w.Err == nil {
+			e.opened.Add(1)
 		}
 	}))
 	// A waiter has to be refused before the connection is opened.
-	first := p.token(0)
-	name := p.name + "/opening"
+	first, name := p.token(0), p.name+"/opening"
 	p.expect(node.Granted, n, withName(p.acquire("holder", 0), name))
 	for range 1000 {
 		if p.expect(node.Held, n, withName(p.wait("opener", first, 0), name)).Wakes {
@@ -216,11 +219,10 @@ func (p *probe) linger() bool {
 }
 
 // take returns the notifications since its last call.
-func (e *ear) take() []node.Wake {
+func (e *ear) take() (heard []node.Wake) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	heard := e.heard
-	e.heard = nil
+	heard, e.heard = e.heard, nil
 	return heard
 }
 
@@ -234,8 +236,10 @@ func (e *ear) expect(wants ...node.Wake) []node.Wake {
 	}
 	e.p.linger() // for notifications that should not come
 	heard = append(heard, e.take()...)
-	same := slices.EqualFunc(heard, wants, func(a, b node.Wake) bool { return a.Kind == b.Kind && a.Value == b.Value })
-	if !same {
+	if !slices.EqualFunc(heard, wants, func(a, b node.Wake) bool { return a.Kind == b.Kind && a.Value == b.Value }) {
+		if e.p.late != nil && e.opened.Load() > 1 {
+			e.p.late.why = "the connection for notifications broke, as one does that is silent for long"
+		}
 		e.p.Fatalf("the node sent %v, want %v", heard, wants)
 	}
 	return heard
