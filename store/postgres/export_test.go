@@ -85,7 +85,7 @@ func Query(ctx context.Context, n *Node, texts ...string) error {
 func Together(ctx context.Context, n *Node, value string, texts ...string) (found []string, err error) {
 	var calls []call
 	for _, text := range texts {
-		calls = append(calls, call{named("(text)", text), []string{value}})
+		calls = append(calls, call{statement: named("(text)", text), values: []string{value}})
 	}
 	results, err := n.store.run(ctx, calls...)
 	for _, r := range results {

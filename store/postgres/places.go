@@ -60,7 +60,7 @@ func placed(p casnode.Place) []string {
 // Put stores a place. One that was stored before is there, most of the time: then it is
 // only read.
 func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.Snapshot, error) {
-	read := call{s.texts[kind{read: true, rank: true}], placed(p)}
+	read := call{statement: s.texts[kind{read: true, rank: true}], values: placed(p)}
 	if again {
 		results, err := s.run(ctx, read)
 		if err != nil {
@@ -70,12 +70,12 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.S
 			return s.snapshot(ctx, read, p.Name, rows)
 		}
 	}
-	return s.after(ctx, read, p.Name, call{s.put, append(placed(p), p.Process)})
+	return s.after(ctx, read, p.Name, call{statement: s.put, values: append(placed(p), p.Process)})
 }
 
 // Drop removes a place.
 func (s *store) Drop(ctx context.Context, p casnode.Place) (casnode.Snapshot, error) {
-	return s.after(ctx, s.readOf(p.Name), p.Name, call{s.drop, placed(p)})
+	return s.after(ctx, s.readOf(p.Name), p.Name, call{statement: s.drop, values: placed(p)})
 }
 
 // Evict removes the places of a process, or of all that do not live.
@@ -90,7 +90,7 @@ func (s *store) Evict(ctx context.Context, name, process string) error {
 
 // Live has a process live for a while.
 func (s *store) Live(ctx context.Context, process string) (bool, error) {
-	results, err := s.run(ctx, call{s.live, []string{process}})
+	results, err := s.run(ctx, call{statement: s.live, values: []string{process}})
 	if err != nil {
 		return false, explain(err)
 	}

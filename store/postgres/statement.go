@@ -18,10 +18,12 @@ import (
 // prepared is made of the text: no other statement has it.
 type statement struct{ name, types, text string }
 
-// call is a statement with the values of its parameters.
+// call is a statement with the values of its parameters. A write has those of sure, too:
+// the server, and the limit for locks.
 type call struct {
 	statement
 	values []string
+	sure   [2]string
 }
 
 // kind says what a statement does: it reads, with the rank of a place or without, or it
@@ -37,10 +39,10 @@ func kinds() []kind {
 	return all
 }
 
-// statement returns a statement. The parameters of those that write are the server,
-// the version of the marker, the time, the limit for locks, the new version, state
-// and name, and the former version; with wakes their channels and texts; and with a
-// place that is dropped its ticket and waiter. State and name are hexadecimal.
+// statement returns a statement. The parameters of those that write are the name, the
+// former version, the new version and state, the version of the marker, and the time;
+// with wakes their channels and texts; and with a place that is dropped its ticket and
+// waiter. State and name are hexadecimal.
 func (s *store) statement(k kind) statement {
 	rank, types := "0, 0", "(text)"
 	if k.rank { // each row that is counted is a page that is read: one behind 64 is said to be 256th
@@ -53,7 +55,7 @@ func (s *store) statement(k kind) statement {
 		FROM (SELECT 1) one LEFT JOIN %[5]s l ON l.name = decode($1, 'hex') LEFT JOIN %[5]s m ON m.name = ''`,
 		now, server, s.firstText("$1", ""), rank, s.table)
 	if !k.read {
-		types, text = "(text, text, bigint, text, text, text, text, text", s.write(k)
+		types, text = "(text, text, text, text, text, bigint", s.write(k)
 		if k.wakes {
 			types += ", text[], text[]"
 		}
@@ -74,38 +76,37 @@ func named(types, text string) statement {
 // returns one for each wake, if it writes: one with the first places if it drops one. The server checks cheap conditions
 // first, and all of them before it waits for the row's lock.
 func (s *store) write(k kind) string {
-	keep, state := "", "decode($6, 'hex')"
-	same := fmt.Sprintf("%s AND %s AND %s = $1", brief, durable, server)
+	keep, state, same := "", "decode($4, 'hex')", sure
 	if k.stamped {
-		same += fmt.Sprintf(" AND %s BETWEEN $3::bigint AND $3::bigint + %d", began, casnode.Span.Microseconds())
-		state = fmt.Sprintf("int8send(%s - $3::bigint) || %s", began, state)
+		same += fmt.Sprintf(" AND %s BETWEEN $6::bigint AND $6::bigint + %d", began, casnode.Span.Microseconds())
+		state = fmt.Sprintf("int8send(%s - $6::bigint) || %s", began, state)
 	}
 	if k.insert {
 		keep = " FOR KEY SHARE"
 	}
 	if !k.marker {
-		same += fmt.Sprintf(" AND coalesce((SELECT m.version FROM %s m WHERE m.name = ''%s), '') = $2", s.table, keep)
+		same += fmt.Sprintf(" AND coalesce((SELECT m.version FROM %s m WHERE m.name = ''%s), '') = $5", s.table, keep)
 	}
-	put := fmt.Sprintf(`UPDATE %s l SET version = $5, state = %s WHERE l.name = decode($7, 'hex') AND l.version = $8 AND %s`, s.table, state, same)
+	put := fmt.Sprintf(`UPDATE %s l SET version = $3, state = %s WHERE l.name = decode($1, 'hex') AND l.version = $2 AND %s`, s.table, state, same)
 	if k.insert {
-		put = fmt.Sprintf(`INSERT INTO %s (name, version, state) SELECT decode($7, 'hex'), $5, %s WHERE %s ON CONFLICT (name) DO NOTHING`, s.table, state, same)
+		put = fmt.Sprintf(`INSERT INTO %s (name, version, state) SELECT decode($1, 'hex'), $3, %s WHERE %s ON CONFLICT (name) DO NOTHING`, s.table, state, same)
 	}
 	if !k.wakes && !k.drop {
 		return put
 	}
 	sent, drop := "1 FROM put", ""
 	if k.wakes {
-		sent = "pg_notify(c, w) FROM put, unnest($9::text[], $10::text[]) AS x (c, w)"
+		sent = "pg_notify(c, w) FROM put, unnest($7::text[], $8::text[]) AS x (c, w)"
 	}
 	if k.drop {
-		ticket := 9
+		ticket := 7
 		if k.wakes {
-			ticket = 11
+			ticket = 9
 		}
 		if !k.wakes {
-			sent = "(" + s.firstText("$7", fmt.Sprintf(" AND NOT (p.ticket = $%d::bigint AND p.waiter = $%d)", ticket, ticket+1)) + ") FROM put"
+			sent = "(" + s.firstText("$1", fmt.Sprintf(" AND NOT (p.ticket = $%d::bigint AND p.waiter = $%d)", ticket, ticket+1)) + ") FROM put"
 		}
-		drop = fmt.Sprintf(", gone AS (DELETE FROM %s p USING put WHERE p.name = decode($7, 'hex') AND p.ticket = $%d::bigint AND p.waiter = $%d)", s.places, ticket, ticket+1)
+		drop = fmt.Sprintf(", gone AS (DELETE FROM %s p USING put WHERE p.name = decode($1, 'hex') AND p.ticket = $%d::bigint AND p.waiter = $%d)", s.places, ticket, ticket+1)
 	}
 	return fmt.Sprintf("WITH put AS (%s RETURNING 1)%s SELECT %s", put, drop, sent)
 }
@@ -144,7 +145,7 @@ func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) e
 	}
 	if h.server == "" {
 		// A plan for each call costs more than the call.
-		rows, err := query(ctx, c, fmt.Sprintf("SELECT %s, set_config('plan_cache_mode', 'force_generic_plan', false), set_config('lock_timeout', '%d', false)", server, most.Milliseconds()))
+		rows, err := query(ctx, c, fmt.Sprintf("SELECT %s, set_config('plan_cache_mode', 'force_generic_plan', false), set_config('lock_timeout', '%d', false), set_config('synchronous_commit', %s, false)", server, most.Milliseconds(), durable))
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) e
 	}
 	// In one message, so that it is the same session. A replica may be promoted.
 	_, err := query(ctx, c, fmt.Sprintf("SELECT 1 / (%s = %s AND NOT pg_is_in_recovery())::int; PREPARE %s %s AS %s",
-		server, h.server, st.name, st.types, strings.NewReplacer(server, h.server, brief, "true").Replace(st.text)))
+		server, h.server, st.name, st.types, strings.NewReplacer(sure, "true", server, h.server).Replace(st.text)))
 	if err != nil && !hasCode(err, "42P05") { // it is prepared
 		return err
 	}
@@ -180,6 +181,8 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 			here = nil
 		case err != nil:
 			return nil, err
+		case calls[i].sure[0] != "" && quoted(calls[i].sure[0]) != here.server:
+			here = nil
 		}
 	}
 	if here != nil {
@@ -229,7 +232,7 @@ func (x call) execute() string {
 
 // plain returns the text with the values in the place of its parameters.
 func (x call) plain() string {
-	var places []string
+	places := []string{"$server", quoted(x.sure[0]), "$limit", quoted(x.sure[1])}
 	for i := len(x.values) - 1; i >= 0; i-- { // $10 before $1
 		places = append(places, fmt.Sprintf("$%d", i+1), quoted(x.values[i]))
 	}

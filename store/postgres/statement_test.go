@@ -24,7 +24,7 @@ func TestStatementsArePreparedOnceOnASessionOfOurOwn(t *testing.T) {
 		dsn      string
 		prepares bool
 	}{
-		"direct":  {server.DSN(), true},
+		"direct":  {server.DSN() + "&synchronous_commit=off", true},
 		"a proxy": {server.Through(proxy.Addr()), false},
 		"pooler":  {servertest.OwnPgBouncer(t, server.Addr()).DSN(), false},
 	} {
@@ -33,8 +33,8 @@ func TestStatementsArePreparedOnceOnASessionOfOurOwn(t *testing.T) {
 			useAll(t, n, fmt.Sprint(name, i))
 		}
 		first := postgres.Prepared(t, n)
-		if c.prepares != (first > 0) {
-			t.Errorf("%s: %d statements are prepared", name, first)
+		if durable := string(postgres.Execute(t, n, "SHOW synchronous_commit")[0][0]) != "off"; c.prepares != (first > 0) || c.prepares && !durable {
+			t.Errorf("%s: %d statements are prepared, durable %v", name, first, durable)
 		}
 		useAll(t, n, name+" again")
 		if again := postgres.Prepared(t, n); again != first {

@@ -48,13 +48,11 @@ const (
 		substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END`
 	system = `(SELECT system_identifier FROM pg_control_system())`
 
-	// durable has the statement's transaction wait until it is on disk, whatever
-	// the server's default.
-	durable = `CASE current_setting('synchronous_commit') WHEN 'off'
-		THEN set_config('synchronous_commit', 'local', true) IS NOT NULL ELSE true END`
-
-	// brief has the statement wait for no lock for longer than its caller waits.
-	brief = `set_config('lock_timeout', $4, true) IS NOT NULL`
+	// durable is what has a transaction wait until it is on disk, whatever the server's
+	// default. sure is what a session of our own is sure of, set once: that, that no
+	// statement waits for a lock for longer than its caller, and which server it is.
+	durable = `CASE current_setting('synchronous_commit') WHEN 'off' THEN 'local' ELSE current_setting('synchronous_commit') END`
+	sure    = `set_config('synchronous_commit', ` + durable + `, true) IS NOT NULL AND set_config('lock_timeout', $limit, true) IS NOT NULL AND ` + server + ` = $server`
 )
 
 // query executes a statement on any connection. query, below, says how.
@@ -183,7 +181,7 @@ func (s *store) after(ctx context.Context, read call, name string, before ...cal
 
 // readOf reads the row of a name.
 func (s *store) readOf(name string) call {
-	return call{s.texts[kind{read: true}], []string{hexed(name)}}
+	return call{statement: s.texts[kind{read: true}], values: []string{hexed(name)}}
 }
 
 // snapshot returns what a read has found.
@@ -257,9 +255,8 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	for _, wake := range w.Wakes {
 		to, texts = append(to, s.channelOf(wake.Process)), append(texts, wake.Process+" "+wake.Text)
 	}
-	values := []string{seen.Server, seen.Marker.Version, strconv.FormatInt(seen.Now.UnixMicro(), 10),
-		strconv.FormatInt(limit(ctx).Milliseconds(), 10), next.Version, hexed(next.State), hexed(next.Name),
-		seen.Row.Version}
+	values := []string{hexed(next.Name), seen.Row.Version, next.Version, hexed(next.State), seen.Marker.Version,
+		strconv.FormatInt(seen.Now.UnixMicro(), 10)}
 	if k.wakes {
 		values = append(values, array(to), array(texts))
 	}
@@ -267,9 +264,9 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		values = append(values, strconv.FormatInt(w.Drop.Ticket, 10), w.Drop.Waiter)
 	}
 	near := w.Near && k.drop && !k.wakes
-	calls := []call{{s.texts[k], values}}
+	calls := []call{{s.texts[k], values, [2]string{seen.Server, strconv.FormatInt(limit(ctx).Milliseconds(), 10)}}}
 	if w.Look && !near {
-		calls = append(calls, call{s.look, []string{hexed(next.Name)}})
+		calls = append(calls, call{statement: s.look, values: values[:1]})
 	}
 	results, err := s.run(ctx, calls...)
 	switch {
