@@ -24,7 +24,7 @@ func briefClient(t testing.TB, servers []*servertest.Server) *redlatch.Client {
 	t.Helper()
 	nodes, err := direct.Nodes(servertest.Addresses(servers)...)
 	must(t, err)
-	c, err := redlatch.New(nodes, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Second}, NodeTimeout: 2 * time.Second})
+	c, err := redlatch.New(nodes, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Second}, NodeTimeout: 10 * time.Second})
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
