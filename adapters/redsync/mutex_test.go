@@ -324,7 +324,7 @@ func TestBadPoolsAreAnErrorOfLock(t *testing.T) {
 func TestOptionsOfTheClientAreUsed(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
-	rs := redsync.NewWithOptions(&redlatch.Options{Prefix: "locks/", Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Membership: "three"}, AssumeFresh: true},
+	rs := redsync.NewWithOptions(&redlatch.Options{Prefix: "locks/", Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Membership: "three"}, AssumeFresh: true, NodeTimeout: 10 * time.Second},
 		goredisPools(t, servers)...)
 	m := rs.NewMutex("a")
 	must(t, m.Lock())
@@ -340,7 +340,7 @@ func TestOptionsOfTheClientAreUsed(t *testing.T) {
 
 func TestAddressesDoWithoutPools(t *testing.T) {
 	t.Parallel()
-	rs := redsync.Open(&redlatch.Options{AssumeFresh: true}, servertest.Addresses(servertest.Redis(t, 3))...)
+	rs := redsync.Open(&redlatch.Options{AssumeFresh: true, NodeTimeout: 10 * time.Second}, servertest.Addresses(servertest.Redis(t, 3))...)
 	defer rs.Close()
 	m := rs.NewMutex("a")
 	must(t, m.Lock())

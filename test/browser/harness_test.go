@@ -114,7 +114,7 @@ func quorumWithin(t *testing.T, limit time.Duration, n int, labels ...string) (*
 	page := open("page", limit)
 	var clients []*redlatch.Client
 	for _, l := range labels {
-		clients = append(clients, open(l, 5*time.Second))
+		clients = append(clients, open(l, 10*time.Second))
 	}
 	return page, clients, servers
 }

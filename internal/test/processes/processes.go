@@ -50,7 +50,7 @@ func Main(m *testing.M, main func()) {
 // machine, and is closed when the test ends.
 func Client(t testing.TB, servers []*servertest.Server) *redlatch.Client {
 	t.Helper()
-	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
+	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 10 * time.Second})
 	check.Must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return locks
