@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -124,7 +125,7 @@ func TestRowIsHeldForLongerThanItsWriterRemembers(t *testing.T) {
 				t.Fatalf("%v before a lock expires: %v, %v; want held", time.Until(expires), r.Status, err)
 			}
 			time.Sleep(10 * time.Millisecond)
-			n.cache.wrote(s.lastStamped, nil, false) // as if nobody had asked
+			n.cache.wrote(s.lastStamped, nil, false, false) // as if nobody had asked
 		}
 		grant(t, n, other)
 	})
@@ -195,22 +196,16 @@ func answersAsARead(t *testing.T, rng *rand.Rand) int {
 			mark.Mark = node.MarkWrite
 		}
 		r, err := nodes[max(0, rng.IntN(8)-5)].Do(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		want, err := plain.Do(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		if r.Status != want.Status || r.Fence != want.Fence || r.Rank != want.Rank {
 			t.Fatalf("%v by %s: %v, fence %v, rank %d; want %v, fence %v, rank %d", req.Op, req.Value, r.Status, r.Fence, r.Rank, want.Status, want.Fence, want.Rank)
 		}
 		var looks [2]string
 		for i, n := range []*Node{nodes[2], plain} {
 			l, err := n.Look(t.Context(), req.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			looks[i] = fmt.Sprintf("%+v", l)
 		}
 		if looks[0] != looks[1] {

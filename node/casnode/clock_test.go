@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/nodetest"
 )
@@ -57,9 +58,8 @@ func TestWaiterThatAsksAgainWritesOnlyToRenewItsPlace(t *testing.T) {
 		return req
 	}
 	for _, req := range []node.Request{acquire("holder", token), waiter("first", 1), waiter("second", 2)} {
-		if _, err := n.Do(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
+		_, err := n.Do(t.Context(), req)
+		check.Must(t, err)
 	}
 	writes := s.swaps
 	ask := func(value string, ticket int64) {

@@ -46,9 +46,8 @@ func TestDamagedRowIsHeldUntilItIsBroken(t *testing.T) {
 			if err := c.Do(t.Context(), "other", nil, nothing); err != nil {
 				t.Errorf("another name: %v", err)
 			}
-			if _, err := a.Break(t.Context(), "job", &admin.BreakOptions{Foreign: true}); err != nil {
-				t.Fatal(err)
-			}
+			_, err = a.Break(t.Context(), "job", &admin.BreakOptions{Foreign: true})
+			check.Must(t, err)
 			refused()
 			begin := time.Now()
 			next, err := c.Lock(t.Context(), "job", nil)

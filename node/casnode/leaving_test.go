@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -237,9 +238,7 @@ func (w occurrences) records(p *proc, req node.RecordsRequest) node.RecordsReply
 	w.procs = nil
 	req.Name, req.Retention = "job", 7*24*time.Hour
 	r, err := p.node.Records(w.t.Context(), req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	check.Must(w.t, err)
 	return r
 }
 
@@ -327,9 +326,7 @@ func TestSweepsRemoveOnlyWhatIsOver(t *testing.T) {
 	w := calm(t, false)
 	a, b := w.start(), w.start()
 	sweep := func() int {
-		if err := b.node.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, b.node.Sweep(t.Context()))
 		rows, _ := w.shelf.Rows()
 		return rows
 	}
@@ -362,9 +359,7 @@ func TestFenceFarAheadIsNotFolded(t *testing.T) {
 	w.expect(node.Granted, w.do(p, req))
 	for range 3 {
 		w.now += time.Hour
-		if err := p.node.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, p.node.Sweep(t.Context()))
 	}
 	if rows, _ := w.shelf.Rows(); rows != 1 {
 		t.Errorf("%d rows are left", rows)

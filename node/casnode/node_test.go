@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/nodetest"
 )
@@ -221,9 +222,8 @@ func TestRefusalsWriteNothing(t *testing.T) {
 	n := New(s, nil)
 	token := node.Token(time.Now().UnixMicro())
 	for _, req := range []node.Request{acquire("one", token), acquire("two", token+1), {Op: node.OpInspect, Name: "job"}} {
-		if _, err := n.Do(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
+		_, err := n.Do(t.Context(), req)
+		check.Must(t, err)
 	}
 	if s.swaps != 1 {
 		t.Errorf("%d writes for one grant and two that change nothing", s.swaps)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -31,9 +32,8 @@ func TestSweepRemovesWhatIsOverAndNothingElse(t *testing.T) {
 	}
 	use("damaged", time.Second)
 	s.damage("damaged", []byte{99})
-	if _, err := n.Mark(t.Context(), node.MarkRequest{Mark: node.MarkFresh, Guard: &node.Guard{Membership: "list", Quarantine: time.Minute}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := n.Mark(t.Context(), node.MarkRequest{Mark: node.MarkFresh, Guard: &node.Guard{Membership: "list", Quarantine: time.Minute}})
+	check.Must(t, err)
 	before := len(s.rows)
 	if sweepAll(t, n); len(s.rows) != before {
 		t.Errorf("%d rows were removed whose time is not over for a minute", before-len(s.rows))
