@@ -91,6 +91,9 @@ func (m *cache) read(name string, s Snapshot) {
 		m.unused = s.Row.Version == ""
 		m.set(name, lastWrite{})
 	}
+	if marker, err := s.Marker.marker(); s.by == nil && err == nil {
+		s.decoded = &marker
+	}
 	s.Row = Row{}
 	m.seen, m.at = s, m.uptime()
 }
@@ -252,20 +255,21 @@ func (n *Node) decideAhead(s Snapshot, req node.Request) (d decision, ok bool) {
 	}
 	// The row may have been written up to a span later than the cache has it. So
 	// nothing in it may have expired even at the end.
-	later, before := s, e.AppendTo(nil)
+	var room [3][256]byte
+	later, before := s, e.AppendTo(room[0][:0])
 	later.Now, later.begins = s.Now.Add(Span), s.Now
-	if e.Settle(later.Now); !bytes.Equal(before, e.AppendTo(nil)) {
+	if e.Settle(later.Now); !bytes.Equal(before, e.AppendTo(room[1][:0])) {
 		return d, false
 	}
 	server, last := nodestate.Server{ID: s.Server, Marker: marker, Silent: n.ears.store == nil}, e.Clone()
 	d = n.apply(&s, &server, &e, req)
 	n.apply(&later, &server, &last, req)
 	d.row = &Row{Name: req.Name, State: e.AppendTo(nil)}
-	if bytes.Equal(before, d.row.State) || bytes.Equal(before, last.AppendTo(nil)) {
+	if bytes.Equal(before, d.row.State) || bytes.Equal(before, last.AppendTo(room[1][:0])) {
 		return d, false
 	}
 	last.Move(-Span)
-	return d, bytes.Equal(d.row.State, last.AppendTo(nil))
+	return d, bytes.Equal(d.row.State, last.AppendTo(room[2][:0]))
 }
 
 // stampSize is how many bytes a stamp has. The first is 0, which no state begins

@@ -134,6 +134,9 @@ func (s *Snapshot) observed() (e nodestate.Entry, err error) {
 
 // marker returns the marker of a snapshot.
 func (s *Snapshot) marker() (m nodestate.Marker, err error) {
+	if s.decoded != nil {
+		return *s.decoded, nil
+	}
 	if s.by == nil || s.Marker.Version != "" && len(s.Marker.State) == 0 {
 		return s.Marker.marker()
 	}

@@ -107,8 +107,8 @@ func newPlaces(store Store, uptime func() time.Duration) places {
 // order is an encoding that keeps the order of what it encodes.
 var order = base32.HexEncoding.WithPadding(base32.NoPadding)
 
-// longestWaiter is the longest Place.Waiter.
-const longestWaiter = 400
+// longestWaiter is the longest Place.Waiter, and longestRest what it says beside the value.
+const longestWaiter, longestRest = 400, 30
 
 // placeOf returns the place that a request would have, without its process.
 func placeOf(req node.Request) Place {
@@ -157,7 +157,7 @@ func waiters(all []Place) (ws []node.Waiter) {
 
 // serves reports whether a request may have a place.
 func (q *places) serves(req node.Request) bool {
-	return q.store != nil && req.Op == node.OpAcquire && req.Wait && len(placeOf(req).Waiter) <= longestWaiter
+	return q.store != nil && req.Op == node.OpAcquire && req.Wait && order.EncodedLen(len(req.Value)) <= longestWaiter-longestRest
 }
 
 // joins reports whether a request that is refused has a place. A late one has none, and

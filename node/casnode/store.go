@@ -69,6 +69,7 @@ type Snapshot struct {
 	// replace that of a newer row.
 	recalled bool
 	overdue  bool // the marker's quarantine is over, and its row does not say so
+	decoded  *nodestate.Marker
 }
 
 // Store is a store that can compare and swap. Errors of Read and Scan say that
