@@ -164,7 +164,7 @@ func (r ringing) Hear(ctx context.Context, process string, ready func(), _ func(
 		e, err := row.entry()
 		w := waiter{row.Name, e.Queue.Head}
 		has := func(h node.Holder) bool { return h.Value == w.value }
-		if err != nil || slices.ContainsFunc(e.Holders, has) || !r.n.queue.has(w) {
+		if _, ours := r.n.queue.find(w); err != nil || !ours || slices.ContainsFunc(e.Holders, has) {
 			return false
 		}
 		r.n.woken(w, node.Wake{Kind: node.WakeTurn, Value: w.value, Fence: e.Fence}, row)

@@ -193,8 +193,7 @@ func (n *Node) follow(ctx context.Context, req node.Request, d *decision, presen
 	case req.Op == node.OpAcquire && d.reply.Status == node.Granted:
 		n.queue.hasLock(w)
 	case d.entry.Queue.Late() && n.queue.has(w):
-		p, _ := n.queue.find(w)
-		_, _ = n.leave(ctx, p.Place)
+		_, _ = n.leave(ctx, n.queue.leaving(w))
 		n.queue.hasLeft(w, false)
 	}
 	if d.reply.Confirmed && present.Server != "" {
@@ -240,9 +239,8 @@ func (n *Node) pass(ctx context.Context, s Snapshot) bool {
 // forsakeLimit is how long it may take to pass on what nobody waits for.
 const forsakeLimit = 5 * time.Second
 
-// forsaken removes the place of a waiter who has left, if it is still there, and passes
-// on what is kept for it: a Put may have come late. If it is gone, the one that removed
-// it or the one that kept the name for it passes that on.
+// forsaken passes on what is kept for a waiter who has left, and removes its place if it is
+// still there: a Put may have come late.
 func (n *Node) forsaken(w waiter) {
 	ctx, cancel := context.WithTimeout(context.Background(), forsakeLimit)
 	defer cancel()
@@ -256,4 +254,5 @@ func (n *Node) forsaken(w waiter) {
 			return
 		}
 	}
+	n.passOn(ctx, w.name)
 }

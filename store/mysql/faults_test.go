@@ -96,9 +96,15 @@ func exec(t testing.TB, dsn string, statements ...string) {
 	t.Helper()
 	db := operator(t, dsn)
 	for _, s := range statements {
-		if _, err := db.Exec(s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+		run(t, db, s)
+	}
+}
+
+// run executes a statement on a connection of a pool.
+func run(t testing.TB, db *sql.DB, statement string) {
+	t.Helper()
+	if _, err := db.Exec(statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
 	}
 }
 

@@ -30,9 +30,11 @@ const (
 // bell is the named lock of a process.
 func bell(process string) string { return "'redlatch " + process + "'" }
 
-// ring wakes a process. If it does not sleep, it is about to look at the row.
-func (c session) ring(ctx context.Context, process string) {
-	_, _ = c.ExecContext(ctx, "KILL QUERY IS_USED_LOCK("+bell(process)+")")
+// ring wakes a process, and reports whether it will look at the row: it does if it has its
+// bell. If it does not sleep, it is about to.
+func (c session) ring(ctx context.Context, process string) bool {
+	_, err := c.ExecContext(ctx, "KILL QUERY IS_USED_LOCK("+bell(process)+")")
+	return err == nil
 }
 
 // doze is an expression that takes a time. MariaDB guards all that SLEEP by one mutex, for

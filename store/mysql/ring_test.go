@@ -3,6 +3,7 @@
 package mysql_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,16 +17,22 @@ import (
 )
 
 // TestReleaseWakesAWaiter has a release be heard by another node, also after the session
-// that hears has ended.
+// that hears has ended, and where the release rings for one that has just left.
 func TestReleaseWakesAWaiter(t *testing.T) {
 	onBoth(t, func(t *testing.T, p product) {
 		dsn := p.shared(t)
 		first, second := openedOn(t, dsn, "ring"), openedOn(t, dsn, "ring")
 		woken := make(chan node.Wake, 100)
 		defer second.Listen(func(w node.Wake) { woken <- w })()
-		wakes := func() error { return wakes(t.Context(), first, second, woken) }
+		leaver := openedOn(t, dsn, "ring")
+		defer leaver.Listen(func(node.Wake) {})()
+		wakes := func() error { return wakes(t.Context(), first, second, leaver, woken) }
 		poll.Within(t, 2*poll.Patience, wakes)
-		exec(t, dsn, "KILL "+sleeper(t, dsn))
+		var sleeper string
+		poll.Until(t, "a session sleeps", func() bool {
+			return operator(t, dsn).QueryRow("SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT IF%'").Scan(&sleeper) == nil
+		})
+		exec(t, dsn, "KILL "+sleeper)
 		poll.Within(t, 2*poll.Patience, wakes)
 		missed := 0
 		for range 20 {
@@ -40,29 +47,29 @@ func TestReleaseWakesAWaiter(t *testing.T) {
 	})
 }
 
-// sleeper returns the session that sleeps.
-func sleeper(t *testing.T, dsn string) (id string) {
-	poll.Until(t, "a session sleeps", func() bool {
-		return operator(t, dsn).QueryRow("SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT IF%'").Scan(&id) == nil
-	})
-	return id
-}
-
-// wakes returns nil if a release by one node wakes who waits at another one.
-func wakes(ctx context.Context, holder, waiter *mysql.Node, woken <-chan node.Wake) error {
-	one, two := acquire("one"+rand.Text()), acquire("two"+rand.Text())
-	two.Token, two.Wait = two.Token+1, true
+// wakes returns nil if a release by one node wakes who waits at another one. A leaver is
+// before that one, and leaves between the holder's look at the queue and its release.
+func wakes(ctx context.Context, holder, waiter, leaver *mysql.Node, woken <-chan node.Wake) error {
+	one, two, gone := acquire("one"+rand.Text()), acquire("two"+rand.Text()), acquire("gone"+rand.Text())
 	if r, err := holder.Do(ctx, one); err != nil || r.Status != node.Granted {
 		return fmt.Errorf("the holder: %v, %v", r.Status, err)
 	}
-	one.Op, two.Ticket = node.OpRelease, int64(two.Token)
+	one.Op, two.Ticket, gone.Ticket = node.OpRelease, 2, 1
 	defer holder.Do(ctx, one)
-	for r := (node.Reply{}); !r.Wakes; time.Sleep(20 * time.Millisecond) {
-		var err error
-		if r, err = waiter.Do(ctx, two); err != nil || r.Status != node.Held {
-			return fmt.Errorf("the waiter: %v, %v", r.Status, err)
+	waits := func(n *mysql.Node, req *node.Request) error {
+		req.Token, req.Wait = one.Token+1, true
+		for r := (node.Reply{}); !r.Wakes; time.Sleep(20 * time.Millisecond) {
+			var err error
+			if r, err = n.Do(ctx, *req); err != nil || r.Status != node.Held {
+				return fmt.Errorf("a waiter: %v, %v", r.Status, err)
+			}
 		}
+		return nil
 	}
+	if err := cmp.Or(waits(leaver, &gone), waits(waiter, &two)); err != nil {
+		return err
+	}
+	gone.Op, holder = node.OpRelease, mysql.Between(holder, func() { leaver.Do(ctx, gone) })
 	defer func() {
 		two.Op = node.OpRelease
 		waiter.Do(ctx, two)
@@ -73,7 +80,7 @@ func wakes(ctx context.Context, holder, waiter *mysql.Node, woken <-chan node.Wa
 	for end := time.After(time.Second); ; { // a nap takes longer
 		select {
 		case w := <-woken:
-			if w.Kind == node.WakeTurn && w.Value == two.Value {
+			if two.Token = w.Fence + 1; w.Kind == node.WakeTurn && w.Value == two.Value {
 				if r, err := waiter.Do(ctx, two); err != nil || r.Status != node.Granted {
 					return fmt.Errorf("who was woken: %v, %v", r.Status, err)
 				}

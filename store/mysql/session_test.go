@@ -78,13 +78,9 @@ func openTransactions(t *testing.T, p product) {
 	plain := strings.Replace(server.DSN(), "root@", "plain@", 1)
 	inConnect, _ := over(t, plain, 1)
 	begun, db := over(t, server.DSN(), 1)
-	_, err := db.Exec("BEGIN")
-	must(t, err)
+	run(t, db, "BEGIN")
 	between, other := over(t, server.DSN(), 1)
-	between = betweenOnce(between, func() {
-		_, err := other.Exec("BEGIN")
-		must(t, err)
-	})
+	between = betweenOnce(between, func() { run(t, other, "BEGIN") })
 	for name, c := range map[string]struct {
 		node    *mysql.Node
 		refused int // requests, before one is granted
@@ -157,8 +153,7 @@ func chained(t *testing.T, dsn string) *mysql.Node {
 	n, db := over(t, dsn, 1)
 	req := acquire("one")
 	granted(t, n, req)
-	_, err := db.Exec("SET completion_type = 'CHAIN', innodb_lock_wait_timeout = 1")
-	must(t, err)
+	run(t, db, "SET completion_type = 'CHAIN', innodb_lock_wait_timeout = 1")
 	defer begin(t, operator(t, dsn), "SELECT 1 FROM redlatch_lock WHERE name = 'job' FOR UPDATE").Rollback()
 	req.Op = node.OpExtend
 	if r, err := n.Do(t.Context(), req); err == nil || !strings.Contains(err.Error(), "1205") {
@@ -194,8 +189,7 @@ func comparesTheClock(t *testing.T, p product) {
 	req := acquire("one")
 	req.Name, req.TTL = "clock of a session", time.Hour
 	granted(t, n, req)
-	_, err := db.Exec("SET timestamp = UNIX_TIMESTAMP(SYSDATE(6)) + 0.15")
-	must(t, err)
+	run(t, db, "SET timestamp = UNIX_TIMESTAMP(SYSDATE(6)) + 0.15")
 	req.Op = node.OpExtend
 	refused(t, n, req, "timestamp")
 }
@@ -215,8 +209,7 @@ func convertsNames(t *testing.T, p product) {
 	} {
 		n, db := over(t, dsn, 1)
 		if setting != "" {
-			_, err := db.Exec(setting)
-			must(t, err)
+			run(t, db, setting)
 		}
 		req := acquire("one")
 		req.Name = "müller " + setting

@@ -36,8 +36,10 @@ type prepared struct {
 }
 
 const (
-	// slack is how much longer the server gets for a statement than its caller
-	// waits for it.
+	// slack is how much longer a statement has than its caller, and how much longer still
+	// the server gets for it. The driver closes a connection whose statement is given up,
+	// and to open one costs more than several statements: callers that wait for a short
+	// time would load the server with that.
 	slack = 200 * time.Millisecond
 	// longest is how long a statement may take whose caller has no limit.
 	longest = time.Minute
@@ -53,11 +55,6 @@ type session struct {
 	end context.CancelFunc
 }
 
-// grace is how much longer a statement has than its caller. The driver closes a
-// connection whose statement is given up, and to open one costs more than several
-// statements: callers that wait for a short time would load the server with that.
-const grace = 200 * time.Millisecond
-
 // enter returns a session on a server that is prepared, and the context of its
 // statements.
 func (s *store) enter(ctx context.Context) (c session, own context.Context, err error) {
@@ -69,10 +66,10 @@ func (s *store) enter(ctx context.Context) (c session, own context.Context, err 
 	}
 	own, c.end = context.WithCancel(context.WithoutCancel(ctx))
 	if end, ok := ctx.Deadline(); ok {
-		own, c.end = context.WithDeadline(context.WithoutCancel(ctx), end.Add(grace))
+		own, c.end = context.WithDeadline(context.WithoutCancel(ctx), end.Add(slack))
 	}
 	cancel := c.end
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(slack, cancel) })
 	c.end = func() { stop(); cancel() }
 	return c, own, nil
 }
@@ -246,8 +243,8 @@ func rollBack(ctx context.Context, c *sql.Conn) {
 	}
 }
 
-// Swap reads in the same session if it writes nothing,
-// and after the commit if the places are needed.
+// Swap reads in the same session if it writes nothing, and after the commit if the places
+// are needed. A waiter that was rung for looks in its place.
 //
 // A stamped statement that took milliseconds until it compared the clock writes nothing:
 // its server was busy. If nothing else is the reason it is executed again. Its caller
@@ -274,17 +271,20 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		if done, err = c.write(ctx, text, args, seen, next); err != nil {
 			return false, present, err
 		}
+		rung := false
 		if done {
 			for _, wake := range w.Wakes {
-				c.ring(ctx, wake.Process)
+				rung = c.ring(ctx, wake.Process)
 			}
-		}
-		if done && w.Drop != nil {
-			_ = c.remove(ctx, *w.Drop, 0) // else it is evicted when its turn comes
+			if w.Drop != nil {
+				_ = c.remove(ctx, *w.Drop, 0) // else it is evicted when its turn comes
+			}
 		}
 		switch {
 		case !done:
 			present, _, err = s.read(ctx, c, casnode.Place{Name: next.Name})
+		case rung && len(w.Wakes) == 1 && w.Drop == nil: // if that waiter has left, its process passes the name on
+			present.Server, present.Places = seen.Server, seen.Places
 		case w.Look: // it is committed: if this fails, who waits asks all the same
 			present.Server = seen.Server
 			if present.Places, _, _, err = s.line(ctx, c, casnode.Place{Name: next.Name}); err != nil {

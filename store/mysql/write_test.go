@@ -150,19 +150,14 @@ func writeNeeds(t *testing.T, p product, server *servertest.OwnDatabase, open fu
 				_, err := n.Do(t.Context(), before)
 				must(t, err)
 			}
-			do := func(s string) {
-				t.Helper()
-				_, err := db.Exec(s)
-				must(t, err)
-			}
 			writes := 0
 			b := mysql.Between(n, func() {
 				if writes++; writes == 1 {
-					do(c.change)
+					run(t, db, c.change)
 				}
 			})
 			r, err := b.Do(t.Context(), acquire("one"))
-			do(c.undo)
+			run(t, db, c.undo)
 			switch {
 			case c.says == "" && (err != nil || r.Status != node.Granted || writes != 2):
 				t.Errorf("%s, the row exists %v: %v, %v, after %d writes; want it granted by the second", c.name, exists, r.Status, err, writes)
