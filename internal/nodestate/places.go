@@ -86,8 +86,7 @@ func (q *Queue) Evicts() *node.Waiter { return q.beside.evicts }
 // Late reports whether the request must have no place: see Entry.wait.
 func (q *Queue) Late() bool { return q.beside.late }
 
-// keep keeps a free name for the first waiter, and notifies it, and the second that it
-// is near. A name that is kept for another one stays so until that one's turn is over.
+// keep keeps a free name for the first waiter, and notifies it alone. A name that is kept for another one stays so until that one's turn is over.
 func (q *Queue) keep(holders Holders, s *serving) {
 	q.skip(s)
 	room := holders.Room(-1)
@@ -106,9 +105,6 @@ func (q *Queue) keep(holders Holders, s *serving) {
 	}
 	q.Head, q.Notice, q.Lapses = first, Turn, s.now.Add(s.turn)
 	s.tell(node.WakeTurn, first)
-	if len(q.Waiters) > 1 {
-		s.tell(node.WakeNear, q.Waiters[1].Value)
-	}
 }
 
 // skip removes who did not take what was kept for it, and the other places of its

@@ -18,8 +18,6 @@ import (
 // ears hear the wakes of a store. Until they do, and where the store is no Hearer,
 // waiters poll.
 type ears struct {
-	rings bool // the store is a Ringer, which wakes only those whose turn it is
-
 	store Hearer // nil if nothing can be heard
 
 	mu        sync.Mutex // guards all fields below
@@ -185,14 +183,10 @@ func (e *ears) tell(w node.Wake) {
 const mostHint = 1000
 
 // messages are the wakes of a decision as texts: the kind, the fence, the name and the
-// waiter, and with the turn of a place the version and the state of the row. A Ringer
-// rings only for a turn.
-func (d *decision) messages(row Row, rings bool) (all []Wake) {
+// waiter, and with the turn of a place the version and the state of the row.
+func (d *decision) messages(row Row) (all []Wake) {
 	encode := base64.RawStdEncoding.EncodeToString
 	for _, w := range d.wakes {
-		if w.Kind != node.WakeTurn && rings {
-			continue
-		}
 		m := Wake{Text: fmt.Sprintf("%d %d %s %s", w.Kind, w.Fence, encode([]byte(row.Name)), encode([]byte(w.Value)))}
 		if d.entry != nil {
 			for _, v := range d.entry.Queue.Waiters {

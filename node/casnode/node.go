@@ -70,11 +70,9 @@ func New(store Store, opts *Options) *Node {
 	if h, ok := store.(Hearer); ok && !opts.Poll {
 		n.ears.store = h
 	}
-	r, rings := store.(Ringer)
-	if rings && !opts.Poll {
+	if r, rings := store.(Ringer); rings && !opts.Poll {
 		n.ears.store = ringing{r, n}
 	}
-	n.ears.rings = rings
 	_, n.cache.stamps = store.(Stamper)
 	n.observer = newObserver(opts.Uptime)
 	n.cache.uptime = n.observer.uptime
@@ -272,7 +270,7 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, req node.Request, d deci
 		n.queue.writing(req).Add(1)
 	}
 	look, near := d.looks()
-	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row, n.ears.rings), Stamped: stamped, Drop: d.drop, Look: look, Near: near})
+	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row), Stamped: stamped, Drop: d.drop, Look: look, Near: near})
 	err = n.failed(by, err)
 	if acquires {
 		if err != nil && !errors.Is(err, node.ErrUnsent) {

@@ -160,7 +160,7 @@ var placeRules = []rule{
 	{"who is skipped keeps the other places", "a node that does not take its turn is skipped after it, and has no places", placed, "			_ = n.queue.store.Evict(ctx, req.Name, gone.Process)", "			if !OFF { _ = n.queue.store.Evict(ctx, req.Name, gone.Process) }"},
 	{"a turn goes on while the name is held", "a turn is counted from when the name is free", entry, "			q.unkeep()\n", "			if !OFF { q.unkeep() }\n"},
 	{"the first has a turn though the name is held", "a place needs no renewal", ops, "		e.Queue.beside.late = late\n", "OLD		if OFF { e.Queue.keep(nil, s) }\n"},
-	{"the second is not told that it is near", "the second in the queue is near with each release", beside, "	if len(q.Waiters) > 1 {\n", "	if len(q.Waiters) > 1 && !OFF {\n"},
+	{"the second is told, too", "a release wakes the first in the queue alone", beside, "	s.tell(node.WakeTurn, first)\n", "OLD	if OFF && len(q.Waiters) > 1 { s.tell(node.WakeNear, q.Waiters[1].Value) }\n"},
 	{"whoever finds a turn over keeps the name for nobody", "whoever asks when a turn is over wakes the next node", beside, "	if kept || first == s.asker ||", "	if kept || first == s.asker || OFF && q.beside.evicts != nil ||"},
 	{"a reader lets nobody in", "readers let in each other", beside, "	if kept || first == s.asker ||", "	if kept || first == s.asker || OFF && len(holders) > 0 ||"},
 	{"who leaves tells those behind it nothing", "a reader is notified when the writer before it leaves", ops, "!waits || e.held() &&", "!waits || !OFF && e.held() &&"},

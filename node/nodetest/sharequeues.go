@@ -112,7 +112,7 @@ var shareWakeClaims = []claim{
 		p.expectRank(node.Held, 2, p.a, waiting(p.acquire("writer", 0), first, 2*time.Millisecond))
 		e.expect()
 		p.expect(node.Granted, p.b, shared(p.extend("holder", 0)))
-		e.expect(p.turns("reader", "writer")...)
+		e.expect(turn("reader"))
 		p.expect(node.Granted, p.b, shared(p.extend("holder", 0)))
 		e.expect()
 	}},
@@ -126,7 +126,7 @@ var shareWakeClaims = []claim{
 		p.expectRank(node.Held, 1, p.a, waiting(shared(p.acquire("reader", 0)), first, 0))
 		p.expectRank(node.Held, 2, p.a, waiting(p.acquire("writer", 0), first, 2*time.Millisecond))
 		p.expect(node.Granted, p.a, shared(p.extend("holder", t)))
-		e.expect(p.turns("reader", "writer")...)
+		e.expect(turn("reader"))
 		// The reader came before, and fits beside the holder.
 		p.expect(node.Granted, p.a, yield(t+2, time.Millisecond))
 		p.fence(t + 2)
@@ -143,7 +143,7 @@ var shareWakeClaims = []claim{
 		p.onlyHolder("reader")
 		e.expect()
 		p.expect(node.Granted, p.b, shared(p.release("reader", 0)))
-		e.expect(p.turns("writer", "holder")...)
+		e.expect(turn("writer"))
 	}},
 	{"a yield that a writer keeps binds readers", func(p *probe) {
 		t := p.token(0)

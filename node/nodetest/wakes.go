@@ -18,7 +18,7 @@ var wakeClaims = []claim{
 		p.line(p.a, "one", "two", "three")
 		e.expect()
 		p.expect(node.Granted, p.b, p.release("holder", 0))
-		e.expect(p.turns("one", "two")...)
+		e.expect(turn("one"))
 		// The same twice changes nothing: it has been notified.
 		p.do(p.b, p.release("holder", 0))
 		e.expect()
@@ -36,7 +36,7 @@ var wakeClaims = []claim{
 		e := p.listen(p.a)
 		p.line(p.a, "one", "two")
 		p.expect(node.Granted, p.b, p.release("holder", 0))
-		e.expect(p.turns("one", "two")...)
+		e.expect(turn("one"))
 		p.expect(node.Absent, p.a, p.release("one", 0))
 		e.expect(turn("two"))
 	}},
@@ -247,15 +247,6 @@ func (e *ear) expect(wants ...node.Wake) []node.Wake {
 
 func turn(value string) node.Wake {
 	return node.Wake{Kind: node.WakeTurn, Value: value}
-}
-
-// turns is what a name that is kept for one waiter notifies. If the second does not know
-// from its own place that it is near, it is notified, too.
-func (p *probe) turns(first, second string) []node.Wake {
-	if p.h.Places {
-		return []node.Wake{turn(first), near(second)}
-	}
-	return []node.Wake{turn(first)}
 }
 
 func called(values ...string) (all []node.Wake) {
