@@ -38,9 +38,7 @@ const (
 	// clockAge is after how long the store's clock is read again.
 	clockAge = time.Minute
 	// readFor is for how long a name is read first after the cache was wrong about it.
-	// readForLong is for a store without a clock, where the members of a cluster
-	// agree on a write that is refused, too.
-	readFor, readForLong = time.Second, 10 * time.Second
+	readFor = time.Second
 	// placesAge is for how long places are remembered: callers leave. patientAge is the
 	// same if the first has time left. If it leaves all the same, the one that keeps the
 	// name for it sees that after its write.
@@ -160,11 +158,7 @@ func (m *cache) wrong(row Row, late bool) {
 		return
 	}
 	m.unused = m.unused && row.Version != ""
-	again := m.uptime() + readFor
-	if m.seen.by != nil && !m.placed {
-		again = m.uptime() + readForLong
-	}
-	m.set(row.Name, lastWrite{notBefore: again})
+	m.set(row.Name, lastWrite{notBefore: m.uptime() + readFor})
 }
 
 func (m *cache) set(name string, w lastWrite) {

@@ -29,9 +29,9 @@ type places struct {
 	own    map[waiter]*ownPlace
 	pruned time.Duration
 	// free has the rows that were free, and not kept for anybody, by name.
-	free map[string]seenFree
+	free map[string]seenRow
 	// watched are the rows of names that this process waits for, or did a moment ago.
-	watched map[string]watch
+	watched map[string]seenRow
 	// lived is when the process showed last that it lives; 0 for never.
 	lived time.Duration
 
@@ -51,16 +51,11 @@ type ownPlace struct {
 	asked   time.Duration
 }
 
-// seenFree is a version of a row, and since when it has been seen.
-type seenFree struct {
+// seenRow is a version of a row, and since when it has been seen. In watched it is the
+// last one, and when somebody waited for it.
+type seenRow struct {
 	version string
 	since   time.Duration
-}
-
-// watch is the version of a row that was seen last, and when somebody waited for it.
-type watch struct {
-	version string
-	at      time.Duration
 }
 
 const (
@@ -76,7 +71,7 @@ func (q *places) watching() (rows []Row) {
 	now := q.uptime()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	maps.DeleteFunc(q.watched, func(_ string, w watch) bool { return now-w.at > watchedFor })
+	maps.DeleteFunc(q.watched, func(_ string, w seenRow) bool { return now-w.since > watchedFor })
 	for name, w := range q.watched {
 		rows = append(rows, Row{Name: name, Version: w.version})
 	}
@@ -101,7 +96,7 @@ var program = crand.Text()[:ProgramSize]
 
 func newPlaces(store Store, uptime func() time.Duration) places {
 	p, _ := store.(Placer)
-	return places{store: p, process: program + crand.Text()[:10], uptime: uptime, renewing: make(chan struct{}, 1), own: map[waiter]*ownPlace{}, free: map[string]seenFree{}, watched: map[string]watch{}}
+	return places{store: p, process: program + crand.Text()[:10], uptime: uptime, renewing: make(chan struct{}, 1), own: map[waiter]*ownPlace{}, free: map[string]seenRow{}, watched: map[string]seenRow{}}
 }
 
 // order is an encoding that keeps the order of what it encodes.
@@ -201,7 +196,7 @@ func (q *places) expect(req node.Request) (place Place, again bool) {
 		p.Process = q.process
 	}
 	if w, known := q.watched[req.Name]; known || len(q.watched) < mostWatched {
-		w.at = q.uptime()
+		w.since = q.uptime()
 		q.watched[req.Name] = w
 	}
 	return p.Place, p.stored
@@ -302,7 +297,7 @@ func (q *places) freshly(row Row) bool {
 		if len(q.free) >= mostFree {
 			clear(q.free)
 		}
-		seen = seenFree{row.Version, now}
+		seen = seenRow{row.Version, now}
 		q.free[row.Name] = seen
 	}
 	return now-seen.since < nodestate.FreshFor

@@ -82,6 +82,10 @@ func (n *Node) put(ctx context.Context, req node.Request) (s Snapshot, err error
 		p, again = n.queue.expect(req)
 		return n.queue.store.Put(ctx, p, again)
 	})
+	if rank := s.Rank; err == nil && len(s.Places) == 0 && (rank <= FirstPlaces || n.cache.timed(s.Row) || s.Passes(p) && !s.kept()) {
+		s, err = n.read(ctx, req.Name)
+		s.Rank = rank
+	}
 	if p.Name != "" && !n.queue.has(w) { // it has left meanwhile, and the place may have come after that
 		go n.withdraw(ctx, p)
 	}
@@ -120,13 +124,19 @@ func (s *Snapshot) Passes(p Place) bool {
 		!slices.ContainsFunc(e.Holders, func(h node.Holder) bool { return h.Mode == node.Exclusive && h.Value != w.Value })
 }
 
+// kept reports whether the name is kept for somebody.
+func (s *Snapshot) kept() bool {
+	e, err := s.entry()
+	return err == nil && e.Queue.Lapses.After(s.Now)
+}
+
 // beside has the entry of a snapshot see the first places. Where nobody can be notified,
 // the first waiter asks all the time, and who leaves passes nothing on.
 func (n *Node) beside(s *Snapshot, e *nodestate.Entry, req node.Request) {
 	first := waiters(s.Places)
 	fresh := n.ears.store == nil && req.Op == node.OpRelease && e.Holders.Of(req.Value, req.Share) < 0 ||
 		req.Wait && req.Op == node.OpAcquire && !e.Kept(first) && n.queue.freshly(s.Row)
-	e.Queue.Beside(cmp.Or(s.begins, s.Now), first, len(s.Places) >= FirstPlaces, fresh)
+	e.Queue.Beside(cmp.Or(s.begins, s.Now), first, len(s.Places) >= FirstPlaces || s.Rank > len(s.Places), fresh)
 }
 
 // refuses reports whether a caller that waits has to ask again.
@@ -190,6 +200,9 @@ func (n *Node) follow(ctx context.Context, req node.Request, d *decision, presen
 	switch {
 	case req.Op == node.OpRelease:
 		n.queue.hasLeft(w, req.NoRepair > 0)
+		if len(present.Places) > 0 {
+			n.cache.crowd(req.Name)
+		}
 	case req.Op == node.OpAcquire && d.reply.Status == node.Granted:
 		n.queue.hasLock(w)
 	case d.entry.Queue.Late() && n.queue.has(w):

@@ -115,7 +115,7 @@ type Write struct {
 	Stamped bool
 	// Drop is a place that is removed with the write, if it is there, and Look says
 	// that the places after the write are needed; see Placer. With Near those from
-	// before it will do, too, without Drop: nobody else can have the name after it.
+	// before it will do, too, but for Drop: nobody else can have the name after it.
 	Drop       *Place
 	Look, Near bool
 }
@@ -203,7 +203,8 @@ const (
 // other. Otherwise the waiter sleeps, and the lock is free.
 type Placer interface {
 	// Put stores a place, unless it is there, and returns what Read does after that,
-	// with the places and the rank. again says that it was stored before.
+	// with the places and the rank. again says that it was stored before. Otherwise it
+	// may leave out all places, and the row's timers with them.
 	Put(ctx context.Context, p Place, again bool) (Snapshot, error)
 	// Drop removes a place, if it is there as it was put, and returns what Read does
 	// after that. It may leave out the places unless Snapshot.Passes.

@@ -28,13 +28,7 @@ type sweep struct {
 	begun bool
 	at    string
 	// unchanged are rows of a store without a clock that an earlier sweep has seen.
-	unchanged map[string]sweptRow
-}
-
-// sweptRow is the version of a row, and since when it has been seen.
-type sweptRow struct {
-	version string
-	since   time.Duration
+	unchanged map[string]seenRow
 }
 
 // mostSwept is how many rows of a store without a clock are remembered.
@@ -139,11 +133,11 @@ func (n *Node) spent(s *Snapshot, many bool) (bool, node.Token) {
 func (w *sweep) spent(s *Snapshot, many bool) (bool, node.Token) {
 	seen, known := w.unchanged[s.Row.Name]
 	if !known || seen.version != s.Row.Version {
-		seen = sweptRow{s.Row.Version, s.up}
+		seen = seenRow{s.Row.Version, s.up}
 	}
 	if known || len(w.unchanged) < mostSwept {
 		if w.unchanged == nil {
-			w.unchanged = map[string]sweptRow{}
+			w.unchanged = map[string]seenRow{}
 		}
 		w.unchanged[s.Row.Name] = seen
 	}

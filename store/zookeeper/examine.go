@@ -87,15 +87,9 @@ func (s *store) mode(ctx context.Context, server string) (string, error) {
 // longestTimer returns how long a session may last. The one that it opens ends by
 // itself.
 func (s *store) longestTimer(ctx context.Context) (time.Duration, error) {
-	conn, err := s.session(ctx)
-	if err != nil {
-		return 0, err
+	c, granted, err := s.startSession(ctx, longestAsked)
+	if err == nil {
+		c.Close()
 	}
-	c, err := s.dialTimer(ctx, conn.Server())
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close()
-	granted, err := s.startSession(c, int32(longestAsked/time.Millisecond))
-	return time.Duration(granted) * time.Millisecond, err
+	return granted, err
 }

@@ -159,8 +159,8 @@ type call struct {
 	// used if no Swap was done.
 	display, probe bool
 	// queued says that the caller's place was put, and what was read is from after that;
-	// crowd that the row has places: they are read beside it.
-	queued, crowd bool
+	// waits that it has one then; brief that many children of the row are not read.
+	queued, waits, brief bool
 }
 
 type callKey struct{}
@@ -177,36 +177,30 @@ func callOf(ctx context.Context) *call {
 
 // Do executes one request.
 func (n *Node) Do(ctx context.Context, req node.Request) (reply node.Reply, err error) {
-	err = n.sure(ctx, req.Name, req.Op != node.OpInspect, func(ctx context.Context) (waits bool, err error) {
+	err = n.sure(ctx, req.Name, req.Op != node.OpInspect, func(ctx context.Context) (err error) {
 		reply, err = n.Node.Do(ctx, req)
-		return reply.Rank > 0, err
+		callOf(ctx).waits = reply.Rank > 0
+		return err
 	})
 	return reply, err
 }
 
 // Mark reads or writes the marker.
 func (n *Node) Mark(ctx context.Context, req node.MarkRequest) (reply node.MarkReply, err error) {
-	err = n.sure(ctx, casnode.MarkerName, true, func(ctx context.Context) (waits bool, err error) {
-		reply, err = n.Node.Mark(ctx, req)
-		return false, err
-	})
+	err = n.sure(ctx, casnode.MarkerName, true, func(ctx context.Context) (err error) { reply, err = n.Node.Mark(ctx, req); return err })
 	return reply, err
 }
 
 // Records reads or writes the records of a name.
 func (n *Node) Records(ctx context.Context, req node.RecordsRequest) (reply node.RecordsReply, err error) {
-	err = n.sure(ctx, req.Name, true, func(ctx context.Context) (waits bool, err error) {
-		reply, err = n.Node.Records(ctx, req)
-		return false, err
-	})
+	err = n.sure(ctx, req.Name, true, func(ctx context.Context) (err error) { reply, err = n.Node.Records(ctx, req); return err })
 	return reply, err
 }
 
 // sure executes a request about a row. If its answer rests on a write, the write has
 // checked what was read. If not, the answer might be that of a server that was deposed.
-// Then it is executed again, with a write before the read. waits says that the caller
-// has a place.
-func (n *Node) sure(ctx context.Context, row string, writes bool, execute func(ctx context.Context) (waits bool, err error)) error {
+// Then it is executed again, with a write before the read.
+func (n *Node) sure(ctx context.Context, row string, writes bool, execute func(ctx context.Context) error) error {
 	began := time.Now()
 	if end, limited := ctx.Deadline(); limited { // the client must not give up before it is told why
 		var cancel context.CancelFunc
@@ -215,12 +209,11 @@ func (n *Node) sure(ctx context.Context, row string, writes bool, execute func(c
 	}
 	if writes {
 		c := &call{row: row, probe: true}
-		if waits, err := execute(c.in(ctx)); err != nil || c.swapped || c.queued && waits {
+		if err := execute(c.in(ctx)); err != nil || c.swapped || c.queued && c.waits {
 			return n.store.busy(began, err)
 		}
 	}
-	_, err := execute((&call{row: row}).in(ctx))
-	return n.store.busy(began, err)
+	return n.store.busy(began, execute((&call{row: row}).in(ctx)))
 }
 
 // List calls found for every name that is held or waited for. It is for display.

@@ -88,7 +88,7 @@ func (s *store) list(conn *zk.Conn, name string) (r stored, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.at, r.zxid, r.moved = stat.Version, stat.Mzxid, stat.Pzxid
+	r.moved = stat.Pzxid
 	r.children(names)
 	return r, nil
 }
@@ -98,7 +98,6 @@ func (s *store) list(conn *zk.Conn, name string) (r stored, err error) {
 func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.Snapshot, error) {
 	look := s.puts(p) || again
 	c := callOf(ctx)
-	c.crowd = true
 	at, err := inSession(ctx, &s.link, func(conn *zk.Conn) (sight, error) {
 		if look {
 			if at, err := s.readIn(conn, p.Name, c); err != nil || at.row.rank(p.Waiter) > 0 {
@@ -109,13 +108,16 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (casnode.S
 		if err := s.create(conn, p); err != nil {
 			return sight{}, err
 		}
-		c.queued = true // what this server shows now is from after the write
+		c.queued, c.brief = true, true // what this server shows now is from after the write
+		defer func() { c.brief = false }()
 		return s.readIn(conn, p.Name, c)
 	})
 	if err != nil {
 		return casnode.Snapshot{}, explain(err)
 	}
-	return s.snapshot(p.Name, at, p.Waiter), nil
+	seen := s.snapshot(p.Name, at, p.Waiter)
+	seen.Rank = cmp.Or(seen.Rank, at.row.many)
+	return seen, nil
 }
 
 // puts notes that a place is put, and reports whether it may be there already: it was
@@ -124,10 +126,11 @@ func (s *store) puts(p casnode.Place) (before bool) {
 	s.remembered.Lock()
 	defer s.remembered.Unlock()
 	key := [2]string{p.Name, p.Waiter}
-	if before = s.own[key]; len(s.own) >= mostSights {
+	child, before := s.own[key]
+	if len(s.own) >= mostSights {
 		clear(s.own)
 	}
-	s.own[key] = true
+	s.own[key] = child
 	return before
 }
 
@@ -141,8 +144,11 @@ func (s *store) dropped(p casnode.Place) {
 func (s *store) create(conn *zk.Conn, p casnode.Place) error {
 	for {
 		child := p.Waiter + "." + p.Process + "." + strconv.FormatInt(p.Ticket, 36) + "."
-		_, err := conn.Create(s.row(p.Name)+"/"+child, nil, zk.FlagEphemeral|zk.FlagSequence, s.acl)
+		at, err := conn.Create(s.row(p.Name)+"/"+child, nil, zk.FlagEphemeral|zk.FlagSequence, s.acl)
 		if !errors.Is(err, zk.ErrNoNode) {
+			s.remembered.Lock()
+			defer s.remembered.Unlock()
+			s.own[[2]string{p.Name, p.Waiter}] = at
 			return err
 		}
 		if _, err = conn.Create(s.row(p.Name), noRow, 0, s.acl); errors.Is(err, zk.ErrNoNode) {

@@ -49,6 +49,7 @@ type stored struct {
 	at    int32    // the znode's version
 	zxid  int64    // of its last change; 0 if there is none
 	moved int64    // the zxid of the last change of its children, if it had some
+	many  int      // how many children there are, if they were not read
 }
 
 // Read returns the row of a name. Its parts are of one moment, unless a Swap will check
@@ -84,12 +85,11 @@ func (s *store) readIn(conn *zk.Conn, name string, c *call) (p sight, err error)
 		// moment ago. The Swap finds out.
 		s.remembered.Lock()
 		common, at := s.common, s.commonAt
-		_, known := s.sights[name]
 		s.remembered.Unlock()
 		if name == casnode.MarkerName || at.IsZero() || time.Since(at) > commonAge {
 			return s.collect(conn, name, nil)
 		}
-		return s.readRow(conn, name, common, c.crowd || !known)
+		return s.readRow(conn, name, common, c.brief)
 	}
 	zxid, err := s.catchUp(conn)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p sigh
 	}
 	p.server, p.floor, p.floorAt = identities[0], node.Token(binary.BigEndian.Uint64(floor.data)), floor.stat.Version
 	p.changed = max(stat.Pzxid, floor.zxid(), marker.zxid())
-	if p.marker, err = s.stored(conn, casnode.MarkerName, marker, nil); err != nil {
+	if p.marker, err = s.stored(conn, casnode.MarkerName, marker, false); err != nil {
 		return p, err
 	}
 	s.remembered.Lock()
@@ -171,36 +171,28 @@ func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p sigh
 	return s.readRow(conn, name, p, false)
 }
 
-// readRow reads the row of a name, and adds it to what is the same for all names. crowd
-// says that it may have children: they are asked for at once.
-func (s *store) readRow(conn *zk.Conn, name string, p sight, crowd bool) (sight, error) {
+// readRow reads the row of a name, and adds it to what is the same for all names.
+func (s *store) readRow(conn *zk.Conn, name string, p sight, brief bool) (sight, error) {
 	if s.between != nil {
 		s.between()
 	}
-	var z znode
-	var early *stored
-	row := func() (err error) { z, err = get(conn, s.row(name)); return err }
-	err := error(nil)
-	if crowd {
-		early = new(stored)
-		err = all(row, func() (err error) { *early, err = s.list(conn, name); return err })
-	} else {
-		err = row()
-	}
+	z, err := get(conn, s.row(name))
 	if err == nil {
-		p.row, err = s.stored(conn, name, z, early)
+		p.row, err = s.stored(conn, name, z, brief)
 	}
 	p.changed = max(p.changed, z.zxid(), p.row.moved, p.marker.moved)
 	return p, err
 }
 
 // stored returns the row of a znode, its places, and the timers that run: those that ran
-// when the znode was read, as far as they do now. early are its children, if they were
-// read beside it. They count if the row was the same: it may refer to a newer timer.
-func (s *store) stored(conn *zk.Conn, name string, z znode, early *stored) (r stored, err error) {
-	if early != nil && z.stat != nil && early.zxid == z.stat.Mzxid {
-		r = *early
-	} else if z.stat != nil && z.stat.NumChildren > 0 {
+// when the znode was read, as far as they do now. If it is to be brief, it only counts
+// them where there are many.
+func (s *store) stored(conn *zk.Conn, name string, z znode, brief bool) (r stored, err error) {
+	switch {
+	case z.stat == nil || z.stat.NumChildren == 0:
+	case brief && z.stat.NumChildren > casnode.FirstPlaces:
+		r.many = int(z.stat.NumChildren)
+	default:
 		if r, err = s.list(conn, name); err != nil {
 			return r, err
 		}
@@ -241,9 +233,10 @@ func (s *store) sight(ctx context.Context, name string, seen casnode.Snapshot) (
 	}
 	s.remembered.Lock()
 	p, ok = s.sights[name]
-	if at, heard := s.heard[seen.Row.Version]; ok && heard {
+	if r, heard := s.heard[seen.Row.Version]; ok && heard {
 		delete(s.heard, seen.Row.Version)
-		p.row.Row, p.row.at = seen.Row, at
+		p.row = r
+		p.row.Row = seen.Row
 	}
 	s.remembered.Unlock()
 	if ok && is(p) {

@@ -138,7 +138,7 @@ func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnod
 	}
 	ops, err := within(ctx, func() ([]any, error) { return s.removal(conn, seen, rows) })
 	if err == nil && len(ops) > 0 {
-		_, err = s.multi(ctx, conn, ops, "", func() {})
+		_, err = s.multi(ctx, conn, ops, "")
 	}
 	return explain(err)
 }

@@ -162,12 +162,11 @@ type handshake struct {
 func (h *handshake) Read(b []byte) (int, error) {
 	n, err := h.Conn.Read(b)
 	if !h.over && n > 0 {
-		h.over = true
 		h.done(nil)
 	} else if !h.over && err != nil {
-		h.over = true
 		h.done(err)
 	}
+	h.over = h.over || n > 0 || err != nil
 	if ping := n < 16 || int32(binary.BigEndian.Uint32(b)) == pingXid; !ping {
 		h.answered.Store(time.Now().UnixNano())
 	}
@@ -216,13 +215,12 @@ func (silent) Printf(string, ...any) {}
 
 // within calls f, which cannot be cancelled, and returns when the context ends. f goes
 // on then.
-func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
+func within[T any](ctx context.Context, f func() (T, error)) (none T, err error) {
 	type answer struct {
 		value T
 		err   error
 	}
 	if err := ctx.Err(); err != nil {
-		var none T
 		return none, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
 	answers := make(chan answer, 1)
@@ -234,18 +232,16 @@ func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	case a := <-answers:
 		return a.value, a.err
 	case <-ctx.Done():
-		var none T
 		return none, ctx.Err()
 	}
 }
 
 // inSession calls f, and again if that was not all in one session: the next one may be
 // on a server that lags behind what the first has seen.
-func inSession[T any](ctx context.Context, l *link, f func(conn *zk.Conn) (T, error)) (T, error) {
+func inSession[T any](ctx context.Context, l *link, f func(conn *zk.Conn) (T, error)) (none T, err error) {
 	for {
 		conn, err := l.session(ctx)
 		if err != nil {
-			var none T
 			return none, err
 		}
 		value, err := within(ctx, func() (T, error) {

@@ -26,9 +26,9 @@ type store struct {
 	sights     map[string]sight
 	common     sight // of the marker, the identity and the floor
 	commonAt   time.Time
-	heard      map[string]int32   // versions of znodes, by those of the rows that came with a wake
-	own        map[[2]string]bool // names and waiters whose places may be there
-	lived      map[string]int64   // the session at the last call of Live, by process
+	heard      map[string]stored    // where rows are that came with a wake, by their versions
+	own        map[[2]string]string // places that may be there, by name and waiter, as far as they are known
+	lived      map[string]int64     // the session at the last call of Live, by process
 
 	ready atomic.Bool // all was there a moment ago: the next Prepare has nothing to do
 
@@ -45,7 +45,7 @@ var (
 
 func newStore(servers []string, conn *zk.Conn, o Options) *store {
 	return &store{link: link{servers: servers, opts: o, conn: conn}, root: o.Root, name: o.Name, acl: o.acl(),
-		sights: map[string]sight{}, heard: map[string]int32{}, own: map[[2]string]bool{}, lived: map[string]int64{}}
+		sights: map[string]sight{}, heard: map[string]stored{}, own: map[[2]string]string{}, lived: map[string]int64{}}
 }
 
 func (s *store) String() string { return s.name }

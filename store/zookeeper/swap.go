@@ -13,8 +13,8 @@ import (
 )
 
 // Swap writes a row by a multi, which checks identity, floor, marker and row, removes the
-// place and delivers the wakes. The places are read with the answer: both are asked for
-// at once, and the version of the znode shows whether they were read after the multi.
+// place and delivers the wakes. If places are needed, and none are known, they are read
+// after it.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (bool, casnode.Snapshot, error) {
 	row, present := w.Row, casnode.Snapshot{}
 	p, ok, err := s.sight(ctx, row.Name, seen)
@@ -49,18 +49,20 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	if size > s.opts.MaxBuffer {
 		return false, present, fmt.Errorf("the row of %q has %d bytes, %w (%w)", row.Name, len(data), ErrTooLarge, node.ErrUnsent)
 	}
+	queue := slices.DeleteFunc(slices.Clone(p.row.queue), func(t ticket) bool { return w.Drop != nil && t.of(w.Drop.Waiter) })
 	for _, wake := range w.Wakes {
-		if size += 2*len(wake.Text) + 1024; wake.Process != "" && size < s.opts.MaxBuffer { // else it is lost
-			ops = append(ops, s.letter(wake, row.Version, at)...)
+		letter := s.letter(wake, row.Version, at, queue)
+		if size += 2*len(letter) + 1024; wake.Process != "" && size < s.opts.MaxBuffer { // else it is lost
+			ops = append(ops, s.deliver(letter)...)
 		}
 	}
 	drop := ""
 	if w.Drop != nil {
-		if drop, err = s.place(ctx, conn, p, *w.Drop); err != nil {
+		if drop, err = s.place(ctx, conn, *w.Drop); err != nil {
 			return false, present, unsent(explain(err))
 		}
 	}
-	early, look := make(chan stored, 1), w.Look
+	look := w.Look && (!w.Near || len(queue) == 0)
 	for _, wake := range w.Wakes {
 		if i := p.row.rank(wake.Waiter) - 1; look && i >= 0 && w.Drop == nil {
 			// The row is kept for a place that there is then: who leaves it later sees that.
@@ -68,28 +70,15 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 			look = false
 		}
 	}
-	done, err := s.multi(ctx, conn, ops, drop, func() {
-		if !look {
-			return
-		}
-		defer close(early)
-		if r, err := s.list(conn, row.Name); err == nil {
-			early <- r
-		}
-	})
+	done, err := s.multi(ctx, conn, ops, drop)
 	if done && w.Drop != nil {
 		s.dropped(*w.Drop)
 	}
 	if done && row.Name != casnode.MarkerName {
 		// The next Swap may come without a Read.
-		p.row.Row, p.row.at = row, at
+		p.row.Row, p.row.at, p.row.queue = row, at, queue
 		if look {
-			r, _ := within(ctx, func() (stored, error) {
-				if r, ok := <-early; ok && r.at >= at {
-					return r, nil
-				}
-				return inSession(ctx, &s.link, func(conn *zk.Conn) (stored, error) { return s.list(conn, row.Name) })
-			})
+			r, _ := inSession(ctx, &s.link, func(conn *zk.Conn) (stored, error) { return s.list(conn, row.Name) })
 			p.row.queue = r.queue // if it is not known, who is first asks again
 		}
 		present = s.snapshot(row.Name, p, "")
@@ -106,19 +95,18 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 }
 
 // place returns the path of a place; "" if there is none.
-func (s *store) place(ctx context.Context, conn *zk.Conn, p sight, of casnode.Place) (string, error) {
-	at := p.row.rank(of.Waiter) - 1
-	if at < 0 {
-		var err error
-		if p.row, err = within(ctx, func() (stored, error) { return s.list(conn, of.Name) }); err != nil {
-			return "", err
-		}
-		at = p.row.rank(of.Waiter) - 1
+func (s *store) place(ctx context.Context, conn *zk.Conn, of casnode.Place) (string, error) {
+	s.remembered.Lock()
+	own := s.own[[2]string{of.Name, of.Waiter}]
+	s.remembered.Unlock()
+	if own != "" {
+		return own, nil
 	}
-	if at < 0 {
-		return "", nil
+	r, err := within(ctx, func() (stored, error) { return s.list(conn, of.Name) })
+	if at := r.rank(of.Waiter) - 1; err == nil && at >= 0 {
+		own = s.row(of.Name) + "/" + r.queue[at].child
 	}
-	return s.row(of.Name) + "/" + p.row.queue[at].child, nil
+	return own, err
 }
 
 // unsent is the error of a Swap that failed before it was sent.
@@ -131,16 +119,13 @@ func unsent(err error) error {
 
 // multi executes operations, and removes a znode with them, if there is such a one. It
 // reports whether it did.
-func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, drop string, beside func()) (bool, error) {
-	for ; ; beside = func() {} {
+func (s *store) multi(ctx context.Context, conn *zk.Conn, ops []any, drop string) (bool, error) {
+	for {
 		every := slices.Clone(ops)
 		if drop != "" {
 			every = append(every, &zk.DeleteRequest{Path: drop, Version: -1})
 		}
-		results, err := within(ctx, func() ([]zk.MultiResponse, error) {
-			go beside() // which comes to the server after the multi, as it begins after it
-			return conn.Multi(every...)
-		})
+		results, err := within(ctx, func() ([]zk.MultiResponse, error) { return conn.Multi(every...) })
 		if err == nil {
 			return true, nil
 		}

@@ -97,26 +97,6 @@ func TestMultiChecksAllThatWasRead(t *testing.T) {
 	}
 }
 
-// TestChildrenFromBeforeTheRowDoNotCount has the row be written between the readings of
-// its children and of itself. It may refer to a timer that was not there before.
-func TestChildrenFromBeforeTheRowDoNotCount(t *testing.T) {
-	a, b := pair(t)
-	a.mustSwap(t, a.mustRead(t, "job"), version("job", "one"))
-	early, err := a.list(a.conn, "job")
-	check.Must(t, err)
-	if ok, err := b.StartTimer(t.Context(), "job", "timer", shortest); !ok || err != nil {
-		t.Fatalf("StartTimer: %v, %v", ok, err)
-	}
-	b.mustSwap(t, b.mustRead(t, "job"), version("job", "two"))
-	_, err = a.conn.Sync(a.root)
-	check.Must(t, err)
-	z, err := get(a.conn, a.row("job"))
-	check.Must(t, err)
-	if r, err := a.stored(a.conn, "job", z, &early); err != nil || len(r.Timers) != 1 {
-		t.Errorf("timers %v, %v", r.Timers, err)
-	}
-}
-
 // TestMissingZnodesComeWithANewIdentity has an operator remove each of them.
 func TestMissingZnodesComeWithANewIdentity(t *testing.T) {
 	a, _ := pair(t)

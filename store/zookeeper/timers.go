@@ -21,22 +21,17 @@ import (
 
 // StartTimer starts a timer as a child of its row.
 func (s *store) StartTimer(ctx context.Context, name, id string, d time.Duration) (bool, error) {
-	conn, err := s.session(ctx)
-	if err != nil {
-		return false, err
-	}
 	ms := (d + time.Millisecond - 1) / time.Millisecond
 	if ms > math.MaxInt32 {
 		return false, nil
 	}
-	c, err := s.dialTimer(ctx, conn.Server())
+	c, granted, err := s.startSession(ctx, ms*time.Millisecond)
 	if err != nil {
 		return false, err
 	}
 	defer c.Close() // the connection: the session goes on without it
-	granted, err := s.startSession(c, int32(ms))
-	if err != nil || time.Duration(granted) < ms {
-		return false, err
+	if granted < ms*time.Millisecond {
+		return false, nil
 	}
 	err = s.createEphemeral(c, s.timer(name, id))
 	if errors.Is(err, zk.ErrNoNode) {
@@ -58,23 +53,32 @@ func (s *store) dialTimer(ctx context.Context, server string) (net.Conn, error) 
 	return c, c.SetDeadline(limit)
 }
 
-// startSession returns the timeout that the server has granted, in milliseconds.
-func (s *store) startSession(c net.Conn, ms int32) (int32, error) {
-	var m message
-	m.int(0)                  // the protocol's version
-	m.long(0)                 // no zxid was seen
-	m.int(ms)                 // the timeout that is wanted
-	m.long(0)                 // a new session
-	m.bytes(make([]byte, 16)) // and its password
-	answer, err := m.exchange(c)
+// startSession connects to the server of the store, as a session of its own. It returns
+// the timeout that the server has granted.
+func (s *store) startSession(ctx context.Context, timeout time.Duration) (net.Conn, time.Duration, error) {
+	conn, err := s.session(ctx)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	granted, session := int32(binary.BigEndian.Uint32(answer[4:])), binary.BigEndian.Uint64(answer[8:])
-	if session == 0 {
-		return 0, errAnswer
+	c, err := s.dialTimer(ctx, conn.Server())
+	if err != nil {
+		return nil, 0, err
 	}
-	return granted, nil
+	var m message
+	m.int(0)                                 // the protocol's version
+	m.long(0)                                // no zxid was seen
+	m.int(int32(timeout / time.Millisecond)) // what is wanted
+	m.long(0)                                // a new session
+	m.bytes(make([]byte, 16))                // and its password
+	answer, err := m.exchange(c)
+	if err == nil && binary.BigEndian.Uint64(answer[8:]) == 0 {
+		err = errAnswer
+	}
+	if err != nil {
+		c.Close()
+		return nil, 0, err
+	}
+	return c, time.Duration(int32(binary.BigEndian.Uint32(answer[4:]))) * time.Millisecond, nil
 }
 
 // createEphemeral creates a znode that ends with its session.

@@ -33,11 +33,24 @@ var (
 	fromPath = strings.NewReplacer(".", " ", "-", "/")
 )
 
-// letter returns the operations that deliver a wake, which comes with the row of that
-// version, and the version of its znode.
-func (s *store) letter(w casnode.Wake, version string, at int32) []any {
-	inbox := s.inboxPath(w.Process)
-	letter := fmt.Sprintf("%s/%s.%d.%s", inbox, version, at, toPath.Replace(w.Text))
+// inSight is how many places come with a wake at most.
+const inSight = 8
+
+// letter returns the path of a letter with a wake. The row comes with it, by its version
+// and that of its znode, and the other places that are known.
+func (s *store) letter(w casnode.Wake, version string, at int32, queue []ticket) string {
+	letter := fmt.Sprintf("%s/%s,%d", s.inboxPath(w.Process), version, at)
+	for _, t := range queue[:min(len(queue), inSight)] {
+		if w.Waiter != "" && !t.of(w.Waiter) {
+			letter += "," + t.child
+		}
+	}
+	return letter + "," + toPath.Replace(w.Text)
+}
+
+// deliver returns the operations that deliver a letter.
+func (s *store) deliver(letter string) []any {
+	inbox := path.Dir(letter)
 	return []any{
 		&zk.CreateRequest{Path: inbox, Acl: s.acl}, &zk.CreateRequest{Path: letter, Acl: s.acl},
 		&zk.DeleteRequest{Path: letter, Version: -1}, &zk.DeleteRequest{Path: inbox, Version: -1},
@@ -47,8 +60,8 @@ func (s *store) letter(w casnode.Wake, version string, at int32) []any {
 // open returns the text of a letter, and notes where the row is that it came with: who
 // is woken may write it without reading it.
 func (s *store) open(letter string) (text string, ok bool) {
-	parts := strings.SplitN(path.Base(letter), ".", 3)
-	if len(parts) != 3 {
+	parts := strings.Split(path.Base(letter), ",")
+	if len(parts) < 3 {
 		return "", false
 	}
 	at, err := strconv.ParseInt(parts[1], 10, 32)
@@ -60,8 +73,10 @@ func (s *store) open(letter string) (text string, ok bool) {
 	if len(s.heard) >= mostSights {
 		clear(s.heard)
 	}
-	s.heard[parts[0]] = int32(at)
-	return fromPath.Replace(parts[2]), true
+	r, last := stored{at: int32(at), zxid: 1}, len(parts)-1
+	r.children(parts[2:last])
+	s.heard[parts[0]] = r
+	return fromPath.Replace(parts[last]), true
 }
 
 // Numbers of ZooKeeper's protocol.
@@ -75,20 +90,12 @@ const (
 
 // Hear watches the inbox of a process.
 func (s *store) Hear(ctx context.Context, process string, ready func(), heard func(text string)) error {
-	conn, err := s.session(ctx)
+	c, timeout, err := s.startSession(ctx, s.opts.Session)
 	if err != nil {
-		return err
-	}
-	c, err := s.dialTimer(ctx, conn.Server())
-	if err != nil {
-		return err
+		return explain(err)
 	}
 	defer c.Close()
-	granted, err := s.startSession(c, int32(s.opts.Session/time.Millisecond))
-	if err == nil {
-		err = s.login(c)
-	}
-	if err != nil {
+	if err := s.login(c); err != nil {
 		return explain(err)
 	}
 	var watch, goodbye, ping message
@@ -100,7 +107,6 @@ func (s *store) Hear(ctx context.Context, process string, ready func(), heard fu
 	goodbye.int(opClose)
 	ping.int(pingXid)
 	ping.int(opPing)
-	timeout := time.Duration(granted) * time.Millisecond
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer context.AfterFunc(ctx, func() {
