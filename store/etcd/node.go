@@ -31,6 +31,7 @@ import (
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -86,6 +87,6 @@ func newStore(endpoints []string, o Options) *store {
 		o.Name = "etcd://" + strings.Join(hosts, "+") + "/" + prefix
 	}
 	s := &store{prefix: prefix + "/", name: o.Name}
-	s.leases, s.slots, s.first = map[string]lease{}, map[string][]string{}, map[string]string{}
+	s.leases, s.slots, s.queues = map[string]lease{}, map[string][]string{}, map[string][]*mvccpb.KeyValue{}
 	return s
 }

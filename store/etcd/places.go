@@ -34,11 +34,18 @@ type places struct {
 	mu     sync.Mutex // guards all fields below
 	leases map[string]lease
 	slots  map[string][]string // the waiters in the slots of a process for a name; "" for none
-	first  map[string]string   // the keys of first places that were seen, by their waiters
+	crowd  string              // a name that had more places than are read; "" for none
+	// queues has the first places, by the version of the row with which they were seen.
+	// Some may have gone; others come behind them.
+	queues map[string][]*mvccpb.KeyValue
 }
 
-// mostSeen is how many keys are remembered. To forget one costs a reading.
-const mostSeen = 1024
+const (
+	// mostSeen is how many rows are remembered. To forget one costs a reading.
+	mostSeen = 1024
+	// inSight is how many places are read. A wake has those that its sender knows.
+	inSight = 8
+)
 
 // lease is that of a process. inbox says that the inbox has it.
 type lease struct {
@@ -48,35 +55,61 @@ type lease struct {
 
 // firstOf reads the first places of a name.
 func (s *store) firstOf(name string) clientv3.Op {
-	return clientv3.OpGet(s.queue(name), append(inOrder, clientv3.WithLimit(casnode.FirstPlaces))...)
+	return clientv3.OpGet(s.queue(name), append(inOrder, clientv3.WithLimit(inSight))...)
 }
 
 var inOrder = slices.Clip([]clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)})
 
 // parse returns the places in keys, but those that are damaged.
 func (s *store) parse(kvs []*mvccpb.KeyValue) (all []casnode.Place) {
-	s.places.mu.Lock()
-	defer s.places.mu.Unlock()
-	if len(s.first)+len(kvs) > mostSeen {
-		clear(s.first)
-	}
 	for _, kv := range kvs {
 		key := strings.Split(strings.TrimPrefix(string(kv.Key), s.prefix+"q/"), "/")
 		waiter, text, _ := strings.Cut(string(kv.Value), " ")
 		ticket, err := strconv.ParseInt(text, 10, 64)
 		if name, err2 := decode(key[0]); len(key) == 3 && err == nil && err2 == nil {
 			all = append(all, casnode.Place{Name: name, Waiter: waiter, Process: key[1], Ticket: ticket})
-			s.first[waiter] = string(kv.Key)
 		}
 	}
 	return all
 }
 
-// keyOf returns the key that the place of a waiter had; "" if that is not known.
-func (s *store) keyOf(waiter string) string {
+// saw returns the first of the places that were seen with a row, and remembers them.
+func (s *store) saw(version string, kvs []*mvccpb.KeyValue) []casnode.Place {
 	s.places.mu.Lock()
 	defer s.places.mu.Unlock()
-	return s.first[waiter]
+	if len(s.queues) >= mostSeen {
+		clear(s.queues)
+	}
+	if delete(s.queues, version); version != "" && len(kvs) > 0 {
+		s.queues[version] = kvs
+	}
+	all := s.parse(kvs)
+	return all[:min(len(all), casnode.FirstPlaces)]
+}
+
+// queued returns the places that were seen with a row, without one.
+func (s *store) queued(version string, but *casnode.Place) []*mvccpb.KeyValue {
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.queues[version]), func(kv *mvccpb.KeyValue) bool { return but != nil && isOf(kv, but.Waiter) })
+}
+
+// isOf reports whether a key is the place of a waiter.
+func isOf(kv *mvccpb.KeyValue, waiter string) bool {
+	return strings.HasPrefix(string(kv.Value), waiter+" ")
+}
+
+// counted notes how many places a name has, unless that is not known, and reports whether
+// they are only counted: there were more than are read.
+func (s *store) counted(name string, places int) bool {
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	if places > inSight {
+		s.crowd = name
+	} else if places >= 0 && s.crowd == name {
+		s.crowd = ""
+	}
+	return s.crowd == name
 }
 
 // of is what the keys of a process's places for a name begin with.
@@ -140,6 +173,9 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (seen casn
 				return seen, err
 			}
 			ops := append([]clientv3.Op{clientv3.OpPut(key, value, clientv3.WithLease(l.id))}, look[1:]...)
+			if s.counted(p.Name, -1) {
+				ops[len(look)-1] = clientv3.OpGet(s.queue(p.Name), clientv3.WithPrefix(), clientv3.WithCountOnly())
+			}
 			if !l.inbox {
 				ops = append(ops, s.opening(p.Process, l))
 			}
@@ -164,7 +200,9 @@ func (s *store) Put(ctx context.Context, p casnode.Place, again bool) (seen casn
 		if put || strings.HasPrefix(here, p.Waiter+" ") {
 			if seen, err = s.snapshot(p.Name, r, 1); err == nil {
 				at := slices.IndexFunc(seen.Places, func(x casnode.Place) bool { return x.Waiter == p.Waiter })
-				seen.Rank = cmp.Or(at+1, int(r.Responses[len(look)-1].GetResponseRange().Count))
+				count := int(r.Responses[len(look)-1].GetResponseRange().Count)
+				seen.Rank = cmp.Or(at+1, count)
+				s.counted(p.Name, count)
 			}
 			return seen, err
 		}
@@ -190,9 +228,8 @@ func (s *store) Drop(ctx context.Context, p casnode.Place) (seen casnode.Snapsho
 		if err != nil {
 			return seen, err
 		}
-		last := len(r.Responses) - 1
-		for _, kv := range found(r, last) {
-			if strings.HasPrefix(string(kv.Value), p.Waiter+" ") {
+		for _, kv := range found(r, len(r.Responses)-1) {
+			if isOf(kv, p.Waiter) {
 				key = string(kv.Key)
 			}
 		}
@@ -288,8 +325,9 @@ func (s *store) Places(ctx context.Context, name string) ([]casnode.Place, error
 }
 
 // wakes adds the operations that send wakes. A process without an inbox does not live.
-// A transaction puts a key once, so the wakes of a process are one text.
-func (s *store) wakes(ops []clientv3.Op, wakes []casnode.Wake) []clientv3.Op {
+// A transaction puts a key once, so the wakes of a process are one text. Each is a line:
+// the row's version, the text, and other places that are known, with bars between them.
+func (s *store) wakes(ops []clientv3.Op, wakes []casnode.Wake, version string, first []*mvccpb.KeyValue) []clientv3.Op {
 	for i, w := range wakes {
 		own := func(x casnode.Wake) bool { return x.Process == w.Process }
 		if w.Process == "" || slices.ContainsFunc(wakes[:i], own) {
@@ -297,9 +335,16 @@ func (s *store) wakes(ops []clientv3.Op, wakes []casnode.Wake) []clientv3.Op {
 		}
 		var texts []string
 		for _, x := range wakes[i:] {
-			if own(x) {
-				texts = append(texts, x.Text)
+			if !own(x) {
+				continue
 			}
+			text := version + "|" + x.Text
+			for _, kv := range first {
+				if x.Waiter != "" && !isOf(kv, x.Waiter) {
+					text += "|" + strings.TrimPrefix(string(kv.Key), s.prefix) + " " + string(kv.Value)
+				}
+			}
+			texts = append(texts, text)
 		}
 		key := s.inbox(w.Process)
 		ops = append(ops, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "!=", 0)},
@@ -334,8 +379,14 @@ func (s *store) Hear(ctx context.Context, process string, ready func(), heard fu
 		}
 		for _, e := range r.Events {
 			for wake := range strings.SplitSeq(string(e.Kv.Value), "\n") {
-				if wake != "" { // it was created
-					heard(wake)
+				if parts := strings.Split(wake, "|"); len(parts) > 1 { // else it was created
+					var kvs []*mvccpb.KeyValue
+					for _, place := range parts[2:] {
+						key, value, _ := strings.Cut(place, " ")
+						kvs = append(kvs, &mvccpb.KeyValue{Key: []byte(s.prefix + key), Value: []byte(value)})
+					}
+					s.saw(parts[0], kvs)
+					heard(parts[1])
 				}
 			}
 		}

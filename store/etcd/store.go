@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -162,7 +163,9 @@ func (s *store) snapshot(name string, r *clientv3.TxnResponse, at int) (seen cas
 	if seen.Server == "" || seen.Marker.Version == "" || floor == "" {
 		return seen, casnode.ErrUnprepared
 	}
-	seen.Places = s.parse(found(r, at+8))
+	if first := r.Responses[at+8].GetResponseRange(); len(first.Kvs) > 0 || first.Count == 0 { // else they were counted
+		seen.Places = s.saw(seen.Row.Version, first.Kvs)
+	}
 	seen.KeepsFences = true
 	seen.Floor, err = parseFloor(floor)
 	return seen, err
@@ -184,8 +187,8 @@ func parseFloor(text string) (floor node.Token, err error) {
 }
 
 // Swap writes a row in one transaction, which also reads: the places after the write, if
-// they are needed, or all that is there instead. Where nobody waits it is rarely refused, and then reads
-// apart: the members would store and carry the operations each time.
+// they are needed, or all that is there instead. Where nobody waits it is rarely refused, and
+// then says nothing: the members would store and carry the operations each time.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
 	row := w.Row
 	same := []clientv3.Cmp{is(s.version(row.Name), seen.Row.Version), is(s.identity(), seen.Server)}
@@ -201,12 +204,14 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 			ops = append(ops, clientv3.OpDelete(key))
 		}
 	}
-	ops = s.wakes(ops, w.Wakes)
-	look := w.Look
+	first := s.queued(seen.Row.Version, w.Drop)
+	ops = s.wakes(ops, w.Wakes, row.Version, first)
+	look := w.Look && (!w.Near || len(first) == 0)
 	if look && w.Drop == nil && len(w.Wakes) > 0 {
-		if next := w.Wakes[0].Waiter; s.keyOf(next) != "" {
+		next := w.Wakes[0].Waiter
+		if i := slices.IndexFunc(first, func(kv *mvccpb.KeyValue) bool { return isOf(kv, next) }); i >= 0 {
 			// The row is kept for a place that there is then: who leaves it later sees that.
-			same, look = append(same, its(s.keyOf(next), next)...), false
+			same, look = append(same, its(string(first[i].Key), next)...), false
 		}
 	}
 	if look {
@@ -224,10 +229,7 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		present, err = s.snapshot(row.Name, r, 0)
 		return false, present, err
 	case !r.Succeeded:
-		if present, err = s.Read(ctx, row.Name); err != nil && !errors.Is(err, casnode.ErrUnprepared) {
-			return false, casnode.Snapshot{}, nil // the next read says why
-		}
-		return false, present, err
+		return false, present, nil
 	}
 	if w.Drop != nil {
 		s.occupied(*w.Drop, "")
@@ -237,9 +239,10 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		present.Marker = present.Row
 	}
 	if look {
-		present.Places = s.parse(found(r, len(ops)-1))
-	} else if w.Look {
-		present.Places = seen.Places
+		first = found(r, len(ops)-1)
+	}
+	if w.Look {
+		present.Places = s.saw(row.Version, first)
 	}
 	return true, present, nil
 }
@@ -330,21 +333,15 @@ func (s *store) StartTimer(ctx context.Context, name, id string, d time.Duration
 	return err == nil, explain(err)
 }
 
-// DropTimers removes timers, and their leases.
+// DropTimers removes timers. Their leases end by themselves.
 func (s *store) DropTimers(ctx context.Context, name string, ids []string) error {
 	client, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		r, err := client.Delete(ctx, s.timers(name)+id, clientv3.WithPrevKV())
-		if err != nil {
+		if _, err := client.Delete(ctx, s.timers(name)+id); err != nil {
 			return explain(err)
-		}
-		for _, kv := range r.PrevKvs {
-			if kv.Lease != 0 {
-				_, _ = client.Revoke(ctx, clientv3.LeaseID(kv.Lease)) // it ends by itself
-			}
 		}
 	}
 	return nil
