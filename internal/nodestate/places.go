@@ -86,7 +86,8 @@ func (q *Queue) Evicts() *node.Waiter { return q.beside.evicts }
 // Late reports whether the request must have no place: see Entry.wait.
 func (q *Queue) Late() bool { return q.beside.late }
 
-// keep keeps a free name for the first waiter, and notifies it alone. A name that is kept for another one stays so until that one's turn is over.
+// keep keeps a free name for the first waiter, and notifies it alone. A name that is kept
+// for another one stays so until that one's turn is over.
 func (q *Queue) keep(holders Holders, s *serving) {
 	q.skip(s)
 	room := holders.Room(-1)
