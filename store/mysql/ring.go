@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +24,6 @@ const (
 	napLimit = 2*nap + 2*time.Second
 	// rouse is how long it takes to see whether a ring arrives.
 	rouse = 2 * time.Second
-	// turnTime is how long a waiter that was woken has until the row is looked at again.
-	turnTime = 2 * time.Millisecond
 )
 
 // bell is the named lock of a process.
@@ -51,6 +50,7 @@ var errDeaf = errors.New("KILL QUERY does not reach another session of this user
 // A ring that comes while the session does not sleep is lost. So it falls asleep in a
 // statement that first compares the rows with those that were seen: a SELECT, as others
 // lock what they read, and of what is not committed, or the server would purge nothing.
+// A row whose waiter was just woken is not compared: that one writes it now.
 func (s *store) Ring(ctx context.Context, process string, ready func(), watching func() []casnode.Row, rang func(casnode.Row) bool) error {
 	p := s.prepared.Load()
 	if p == nil {
@@ -74,12 +74,12 @@ func (s *store) Ring(ctx context.Context, process string, ready func(), watching
 			names = append(names, []byte(r.Name))
 			known[r.Name] = r.Version
 		}
-		woke, r := false, casnode.Row{}
+		woken, r := map[string]bool{}, casnode.Row{}
 		if len(names) > 0 {
 			err := query(ctx, conn, "SELECT name, version, state FROM "+s.table+" WHERE name IN (?"+strings.Repeat(", ?", len(names)-1)+")", names,
 				[]any{&r.Name, &r.Version, &r.State}, func() {
 					if r.Version != known[r.Name] {
-						woke = rang(r) || woke
+						woken[r.Name] = rang(r)
 					}
 				})
 			if number(err) == interrupted {
@@ -88,19 +88,10 @@ func (s *store) Ring(ctx context.Context, process string, ready func(), watching
 				return err
 			}
 		}
-		if woke {
-			pause(ctx, turnTime)
-		}
-		if err := s.sleep(ctx, conn, watching()); err != nil {
+		rows := slices.DeleteFunc(watching(), func(r casnode.Row) bool { return woken[r.Name] })
+		if err := s.sleep(ctx, conn, rows); err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 
@@ -117,7 +108,7 @@ func (s *store) hang(ctx context.Context, c session, process string) error {
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil {
-			pause(ctx, rouse/100)
+			time.Sleep(rouse / 100)
 			if other, _, err := s.enter(ctx); err == nil {
 				other.ring(ctx, process)
 				other.Close()
