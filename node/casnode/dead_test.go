@@ -100,6 +100,21 @@ func TestDeadProcessDelaysOthersByOneTurn(t *testing.T) {
 	}
 }
 
+// TestWhoPutsAPlaceWithoutSeeingTimersEndsNone leaves a timer before others come. What a
+// place that is put returns has neither places nor timers.
+func TestWhoPutsAPlaceWithoutSeeingTimersEndsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.asks(b.open(), node.OpAcquire, 0, nil)
+		b.asks(b.open(), node.OpAcquire, 9, func(r *node.Request) { r.Wait = false })
+		for i := 1; i <= 5; i++ {
+			if r := b.asks(b.open(), node.OpAcquire, i, nil); r.Status != node.Held || r.Rank != i {
+				t.Errorf("waiter %d: %v, rank %d", i, r.Status, r.Rank)
+			}
+		}
+	})
+}
+
 // TestProcessKeepsThePlacesOfOthersThatMissNoTurn has a waiter miss its turn. The other
 // one of its process keeps its place.
 func TestProcessKeepsThePlacesOfOthersThatMissNoTurn(t *testing.T) {

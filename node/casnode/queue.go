@@ -82,7 +82,7 @@ func (n *Node) put(ctx context.Context, req node.Request) (s Snapshot, err error
 		p, again = n.queue.expect(req)
 		return n.queue.store.Put(ctx, p, again)
 	})
-	if rank := s.Rank; err == nil && len(s.Places) == 0 && (rank <= FirstPlaces || n.cache.timed(s.Row) || s.Passes(p) && !s.kept()) {
+	if rank := s.Rank; err == nil && len(s.Places) == 0 && (rank <= FirstPlaces || n.cache.timed(s.Row)) {
 		s, err = n.read(ctx, req.Name)
 		s.Rank = rank
 	}
@@ -122,12 +122,6 @@ func (s *Snapshot) Passes(p Place) bool {
 	w, damaged := p.waiter()
 	return err != nil || damaged != nil || e.Queue.Head == w.Value ||
 		!slices.ContainsFunc(e.Holders, func(h node.Holder) bool { return h.Mode == node.Exclusive && h.Value != w.Value })
-}
-
-// kept reports whether the name is kept for somebody.
-func (s *Snapshot) kept() bool {
-	e, err := s.entry()
-	return err == nil && e.Queue.Lapses.After(s.Now)
 }
 
 // beside has the entry of a snapshot see the first places. Where nobody can be notified,

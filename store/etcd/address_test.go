@@ -18,12 +18,8 @@ func TestAddresses(t *testing.T) {
 		"etcds://[2001:db8::7]:2380+[2001:db8::8]": "etcd://[2001:db8::7]:2380+[2001:db8::8]:2379/redlatch",
 	} {
 		n, err := registry.Open(address)
-		if err != nil {
-			t.Errorf("%s: %v", address, err)
-			continue
-		}
-		if n.String() != name {
-			t.Errorf("%s is %s, want %s", address, n, name)
+		if err != nil || n.String() != name {
+			t.Fatalf("%s is %v, want %s: %v", address, n, name, err)
 		}
 		n.Close()
 	}

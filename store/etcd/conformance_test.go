@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/casnode/casnodetest"
@@ -43,15 +44,9 @@ func hosts(t testing.TB, which string) string {
 	}
 	c := clusters[which]
 	c.once.Do(func() {
-		n := 1
-		if which == "three" {
-			n = 3
-		}
-		c.members, c.err = start(n)
+		c.members, c.err = start(map[string]int{"three": 3, "other": 1}[which])
 	})
-	if c.err != nil {
-		t.Fatal(c.err)
-	}
+	check.Must(t, c.err)
 	return addresses(c.members)
 }
 
@@ -68,9 +63,7 @@ func start(n int, flags ...string) ([]*servertest.Database, error) {
 func open(t testing.TB, hosts, prefix string) *etcd.Node {
 	t.Helper()
 	n, err := etcd.Open("etcd://"+hosts+"/"+prefix, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { n.Close() })
 	return n
 }

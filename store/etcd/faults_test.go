@@ -42,9 +42,7 @@ func do(t testing.TB, n node.Node, req node.Request) node.Reply {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	r, err := n.Do(ctx, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return r
 }
 
@@ -520,6 +518,39 @@ func TestProcessWhoseLeaseHasEndedPutsItsPlacesAnew(t *testing.T) {
 				t.Errorf("round %d: it is said to have lived: %v", round, err)
 			}
 		}
+	}
+}
+
+// TestWhoIsWokenReadsNoPlaces has those that come with a wake go before they are used.
+func TestWhoIsWokenReadsNoPlaces(t *testing.T) {
+	t.Parallel()
+	at, ctx := hosts(t, "three"), limited(t)
+	p, prefix := placer(t, at)
+	a, b := p.(casnode.Store), etcd.Store(open(t, at, prefix))
+	heard := make(chan string, 2)
+	go b.(casnode.Hearer).Hear(ctx, "B", func() { heard <- "" }, func(text string) { heard <- text })
+	<-heard
+	own, next := casnode.Place{Name: "job", Waiter: "own", Process: "B"}, casnode.Place{Name: "job", Waiter: "next", Process: "P", Ticket: 1}
+	swap := func(s casnode.Store, w casnode.Write) casnode.Snapshot {
+		seen, err := a.Read(ctx, "job")
+		check.Must(t, err)
+		w.Row = casnode.Row{Name: "job", Version: rand.Text(), State: []byte("x")}
+		done, seen, err := s.Swap(ctx, seen, w)
+		if !done || err != nil {
+			t.Fatalf("a Swap: %v, %v", done, err)
+		}
+		return seen
+	}
+	swap(a, casnode.Write{})
+	_, err := b.(casnode.Placer).Put(ctx, own, false)
+	check.Must(t, err)
+	_, err = p.Put(ctx, next, false)
+	check.Must(t, err)
+	swap(a, casnode.Write{Wakes: []casnode.Wake{{Process: "B", Text: "1 2", Waiter: "own"}}})
+	text := <-heard
+	check.Must(t, p.Evict(ctx, "job", "P"))
+	if seen := swap(b, casnode.Write{Drop: &own, Look: true, Near: true}); text != "1 2" || !slices.Equal(seen.Places, []casnode.Place{next}) {
+		t.Errorf("it heard %q; the places are %v", text, seen.Places)
 	}
 }
 

@@ -73,9 +73,7 @@ func start(t testing.TB, members int, more ...string) (servers []*servertest.Dat
 func open(t testing.TB, address string) *Node {
 	t.Helper()
 	n, err := Open(address, &Options{MaxBuffer: 8 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { n.Close() })
 	return n
 }

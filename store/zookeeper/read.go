@@ -190,7 +190,7 @@ func (s *store) readRow(conn *zk.Conn, name string, p sight, brief bool) (sight,
 func (s *store) stored(conn *zk.Conn, name string, z znode, brief bool) (r stored, err error) {
 	switch {
 	case z.stat == nil || z.stat.NumChildren == 0:
-	case brief && z.stat.NumChildren > casnode.FirstPlaces:
+	case brief && z.stat.NumChildren > inSight:
 		r.many = int(z.stat.NumChildren)
 	default:
 		if r, err = s.list(conn, name); err != nil {

@@ -39,13 +39,15 @@ func version(name, state string) casnode.Row {
 	return casnode.Row{Name: name, Version: rand.Text(), State: []byte(state)}
 }
 
-func (s *store) mustSwap(t *testing.T, seen casnode.Snapshot, row casnode.Row) {
+func (s *store) mustSwap(t *testing.T, seen casnode.Snapshot, row casnode.Row, more ...casnode.Write) casnode.Snapshot {
 	t.Helper()
-	done, _, err := s.Swap(t.Context(), seen, casnode.Write{Row: row})
-	check.Must(t, err)
-	if !done {
-		t.Fatalf("the Swap of %q was refused", row.Name)
+	w := append(more, casnode.Write{})[0]
+	w.Row = row
+	done, present, err := s.Swap(t.Context(), seen, w)
+	if !done || err != nil {
+		t.Fatalf("the Swap of %q: %v, %v", row.Name, done, err)
 	}
+	return present
 }
 
 // TestMultiChecksAllThatWasRead changes each part between the read and the swap of a
@@ -205,27 +207,32 @@ func TestTimersAreNotOlderThanTheRow(t *testing.T) {
 }
 
 // TestWakesLeaveNothing wakes a process that listens, and one that does not. Who is woken
-// writes the row without reading it.
+// writes the row without reading it, or the places: they have gone.
 func TestWakesLeaveNothing(t *testing.T) {
 	a, b := pair(t)
 	ready, heard := make(chan bool, 1), make(chan string, 1)
 	go b.Hear(t.Context(), "B", func() { ready <- true }, func(text string) { heard <- text })
 	<-ready
+	own, next := casnode.Place{Name: "job", Waiter: "0-0-0-A", Process: "B"}, casnode.Place{Name: "job", Waiter: "0-0-0-B", Process: "P", Ticket: 1}
+	for _, p := range []casnode.Place{own, next} {
+		_, err := b.Put(t.Context(), p, false)
+		check.Must(t, err)
+	}
 	seen, text := b.mustRead(t, "job"), "1 12 am9i/+ dGV4dA "+strings.Repeat("x/+9", 450)
 	row := version("job", "one")
-	done, _, err := a.Swap(t.Context(), a.mustRead(t, "job"), casnode.Write{Row: row, Wakes: []casnode.Wake{{Process: "nobody", Text: "1"}, {Process: "B", Text: text}}})
-	if !done || err != nil {
-		t.Fatalf("the Swap: %v, %v", done, err)
-	}
+	a.mustSwap(t, a.mustRead(t, "job"), row, casnode.Write{Wakes: []casnode.Wake{{Process: "nobody", Text: "1"}, {Process: "B", Text: text, Waiter: own.Waiter}}})
 	if got := <-heard; got != text {
 		t.Errorf("it heard %q", got)
 	}
 	if left, _, err := a.conn.Children(a.root + wakesPath); err != nil || len(left) > 0 {
 		t.Errorf("%q are left: %v", left, err)
 	}
+	check.Must(t, a.Evict(t.Context(), "job", "P"))
 	b.between = func() { t.Error("it reads before it writes") }
 	seen.Row = row
-	b.mustSwap(t, seen, version("job", "two"))
+	if now := b.mustSwap(t, seen, version("job", "two"), casnode.Write{Drop: &own, Look: true, Near: true}); !slices.Equal(now.Places, []casnode.Place{next}) {
+		t.Errorf("the places are %v", now.Places)
+	}
 }
 
 // TestPlacesNeedNoRow has a waiter come and leave where there is no row.

@@ -31,13 +31,13 @@ func (s *Store) drop(p casnode.Place) {
 // Read returns the row of a name, with its first places.
 func (s Placed) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
 	seen, err := s.Timed.Read(ctx, name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return s.see(seen, name, ""), err
 }
 
 // see adds the places to a snapshot.
 func (s Placed) see(seen casnode.Snapshot, name, waiter string) casnode.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	all := s.first(name)
 	seen.Rank = 1 + slices.IndexFunc(all, func(p casnode.Place) bool { return p.Waiter == waiter })
 	seen.Looked, seen.Places = true, slices.Clone(all[:min(len(all), casnode.FirstPlaces)])
@@ -52,8 +52,8 @@ func (s Placed) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 	return done, present, err
 }
 
-// Put stores a place.
-func (s Placed) Put(ctx context.Context, p casnode.Place, _ bool) (casnode.Snapshot, error) {
+// Put stores a place. It leaves out what it may.
+func (s Placed) Put(ctx context.Context, p casnode.Place, again bool) (casnode.Snapshot, error) {
 	if err := s.unable(ctx); err != nil {
 		return casnode.Snapshot{}, err
 	}
@@ -63,10 +63,11 @@ func (s Placed) Put(ctx context.Context, p casnode.Place, _ bool) (casnode.Snaps
 		s.places = append(s.places, p)
 	}
 	s.mu.Unlock()
-	seen, err := s.Read(ctx, p.Name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.see(seen, p.Name, p.Waiter), err
+	seen, err := s.Timed.Read(ctx, p.Name)
+	if seen = s.see(seen, p.Name, p.Waiter); !again {
+		seen.Places, seen.Row.Timers = nil, nil
+	}
+	return seen, err
 }
 
 // Drop removes a place.

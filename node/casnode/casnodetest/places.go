@@ -25,7 +25,9 @@ var placeClaims = []claim{
 			if seen.Rank < i+1 {
 				p.Errorf("the rank of place %d is %d", i+1, seen.Rank)
 			}
-			p.shows("Put", seen, all)
+			if len(seen.Places) > 0 {
+				p.shows("Put", seen, all)
+			}
 			p.queue("job", all...)
 		}
 		for i, place := range all[:4] { // whatever its client knows
