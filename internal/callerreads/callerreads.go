@@ -13,6 +13,10 @@ type Lender interface {
 	Lend() Loan
 }
 
+// Prompt is implemented by a node of which callers may wait for Do: it returns when its
+// context ends.
+type Prompt interface{ Prompt() bool }
+
 // Loan reads until done has something, or nothing is to be read, but no longer than
 // limit, and for about a millisecond at most. What has not arrived by then is read as
 // if nobody had borrowed the connection.

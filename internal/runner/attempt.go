@@ -195,13 +195,6 @@ func (a *Attempt) finish() {
 	a.signal()
 }
 
-// moved makes the caller's timer fire earlier, if necessary. The mutex is held.
-func (a *Attempt) moved(to protocol.When) {
-	if to.Before(a.armed) {
-		a.signal()
-	}
-}
-
 func (a *Attempt) signal() {
 	select {
 	case a.changed <- struct{}{}:

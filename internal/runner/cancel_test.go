@@ -37,6 +37,9 @@ func TestContextIsHeededOnASingleServer(t *testing.T) {
 				start := time.Now()
 				locktest.WantErr(t, call(ctx), end)
 				locktest.WantTook(t, start, patience, patience)
+				if !c.Nodes()[0].Up {
+					t.Error("the server is said to be down: nobody has waited for its time limit")
+				}
 			}
 			// The server executes what it was sent. Nothing of it must remain.
 			links[0].Thaw()

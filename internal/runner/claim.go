@@ -111,7 +111,8 @@ type step struct {
 	request *protocol.Message
 	result  observe.Result
 
-	reads *parker // the caller reads the answers itself, if it can; else nil
+	reads *parker         // the caller reads the answers itself, if it can; else nil
+	stays context.Context // of a caller that may call the node itself; else nil
 }
 
 var steps = sync.Pool{New: func() any {
@@ -131,6 +132,11 @@ func (cl *Claim) handleAndRead(kind protocol.EventKind, ctx context.Context, p *
 	s.event.Kind = kind
 	if ctx.Err() == nil {
 		s.reads = p
+		// A release goes on if its caller leaves. So does a request whose caller has less
+		// time than it: many end so in a crowd, each with a connection.
+		if _, limited := ctx.Deadline(); ctx.Done() == nil || kind == protocol.Begin && !limited {
+			s.stays = ctx
+		}
 	}
 	cl.step(s, ours)
 }
@@ -167,11 +173,13 @@ func (cl *Claim) step(s *step, where goroutine) {
 	cl.mu.Unlock()
 
 	cl.tell(tell, where)
+	var own *flight
+	stays := s.stays
 	if len(ready.Send) > 0 {
 		if s.reads != nil {
 			s.reads.borrow(cl.c)
 		}
-		cl.send(a, ready.Send, where)
+		own = cl.send(a, ready.Send, where, stays != nil)
 		cl.sending.Add(-1)
 	}
 	cl.undo(ready.Undo)
@@ -188,11 +196,14 @@ func (cl *Claim) step(s *step, where goroutine) {
 		next.handle(resume, where)
 	}
 	s.reuse()
+	if own != nil {
+		own.call(stays, a)
+	}
 }
 
 // reuse returns the step to the pool.
 func (s *step) reuse() {
-	s.event, s.by, s.request, s.result, s.reads = protocol.Event{}, nil, nil, observe.Result{}, nil
+	s.event, s.by, s.request, s.result, s.reads, s.stays = protocol.Event{}, nil, nil, observe.Result{}, nil, nil
 	steps.Put(s)
 }
 
@@ -211,8 +222,14 @@ func (cl *Claim) inOrder() protocol.Set {
 func (cl *Claim) before(ready *protocol.Ready) (tell []func()) {
 	c, a := cl.c, cl.attempt
 	if ready.Listen {
-		if early := c.inbox.expect(cl); early != 0 {
-			tell = append(tell, func() { cl.early(early) })
+		if early := c.inbox.expect(cl); early != 0 { // notifications that came before
+			tell = append(tell, func() {
+				for i := range c.members {
+					if early.Has(i) {
+						cl.woken(i, node.Wake{Kind: node.WakeTurn})
+					}
+				}
+			})
 		}
 	}
 	if ready.Unlisten {
@@ -271,21 +288,16 @@ func (cl *Claim) before(ready *protocol.Ready) (tell []func()) {
 		}
 	}
 	if ready.Repaired != 0 {
-		tell = append(tell, cl.repaired(ready.Repaired))
+		name, nodes := cl.owner.Name(), ready.Repaired
+		tell = append(tell, func() {
+			for i, m := range c.members {
+				if nodes.Has(i) {
+					c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", name)
+				}
+			}
+		})
 	}
 	return tell
-}
-
-// repaired returns what logs that nodes have the lock again.
-func (cl *Claim) repaired(nodes protocol.Set) func() {
-	name := cl.owner.Name()
-	return func() {
-		for i, m := range cl.c.members {
-			if nodes.Has(i) {
-				cl.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", name)
-			}
-		}
-	}
 }
 
 // arm sets the timer of the claim, which is a's until it is won.
@@ -293,8 +305,8 @@ func (cl *Claim) arm(a *Attempt) {
 	switch {
 	case cl.core.State().IsHeld():
 		cl.c.keeper.set(cl, cl.core.Timer().Or(cl.core.Deadline()))
-	case a != nil && a.claim == cl:
-		a.moved(cl.core.Timer())
+	case a != nil && a.claim == cl && cl.core.Timer().Before(a.armed):
+		a.signal() // the caller's timer is to fire earlier
 	}
 }
 
@@ -310,15 +322,6 @@ func (cl *Claim) tell(tell []func(), where goroutine) {
 	}
 	if where != onClock || !cl.c.background.run(all) {
 		all()
-	}
-}
-
-// early handles notifications that arrived before the inbox knew the claim.
-func (cl *Claim) early(nodes protocol.Set) {
-	for i := range cl.c.members {
-		if nodes.Has(i) {
-			cl.woken(i, node.Wake{Kind: node.WakeTurn})
-		}
 	}
 }
 

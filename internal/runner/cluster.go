@@ -61,6 +61,7 @@ type Cluster struct {
 	parkers    sync.Pool
 	callers    callers
 	lender     callerreads.Lender // the only node, if callers may read its answers; else nil
+	prompt     callerreads.Prompt // the first node, if its callers may call it by themselves; else nil
 	starts     protocol.Set       // nodes that need no goroutine: answers may be handled on theirs
 	closed     chan struct{}      // closed when Close is done
 	closeErr   error              // the result of Close; set before that
@@ -105,7 +106,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		}
 		c.members = append(c.members, m)
 	}
-	if c.starts != 0 && len(nodes) == 1 {
+	if c.prompt, _ = nodes[0].(callerreads.Prompt); c.starts != 0 && len(nodes) == 1 {
 		c.lender, _ = nodes[0].(callerreads.Lender)
 	}
 	if err := c.guard.init(c); err != nil {
@@ -176,12 +177,7 @@ func (c *Cluster) Close(release func(held []*Claim)) error {
 
 // Closing reports whether Close has begun.
 func (c *Cluster) Closing() bool {
-	select {
-	case <-c.background.closing:
-		return true
-	default:
-		return false
-	}
+	return c.background.closed.Load()
 }
 
 // isDone reports whether Close has returned: the nodes are closed.

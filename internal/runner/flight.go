@@ -39,8 +39,9 @@ func init() {
 	}
 }
 
-// send sends requests concurrently.
-func (cl *Claim) send(a *Attempt, all []protocol.Message, where goroutine) {
+// send sends requests concurrently. It returns one that the caller is to call, who stays:
+// to wake another goroutine, and to be woken, costs as much as the request.
+func (cl *Claim) send(a *Attempt, all []protocol.Message, where goroutine, stays bool) (own *flight) {
 	limit := cl.c.limit(cl.core.TTL())
 	if a != nil {
 		marked, _ := cl.c.marking.count()
@@ -54,11 +55,14 @@ func (cl *Claim) send(a *Attempt, all []protocol.Message, where goroutine) {
 			f.land(observe.Result{Node: f.m.name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}, where)
 		case f.m.starter != nil && f.m.identified.Load():
 			f.start()
+		case stays && cl.c.prompt != nil && len(cl.c.members) == 1 && len(all) == 1 && f.m.identified.Load() && cl.c.prompt.Prompt():
+			own = f
 		default:
 			f.again = f.m.starter != nil // one that is started may overtake it
 			cl.c.callers.call(f)
 		}
 	}
+	return own
 }
 
 // begin records that the request is sent. It returns false after Close.
@@ -93,7 +97,7 @@ func (f *flight) started(reply node.Reply, err error) {
 		m.showed(f.sent, now, reply.Now)
 	}
 	took := now.Sub(f.sent)
-	r := m.end(req.Op, req.Name, reply, err, err != nil && took >= f.limit)
+	r := m.end(req.Op, req.Name, reply, err, err != nil && took >= f.limit, false)
 	m.observeEnd(req.Op, r, took)
 	release, ours := c.abandoned.inTheWay(req.Op, reply, err)
 	if !ours {
@@ -125,7 +129,7 @@ func (p *callers) call(f *flight) {
 }
 
 func (p *callers) run(f *flight) {
-	f.call()
+	f.call(nil, nil)
 	stay := time.NewTimer(callerStays)
 	defer stay.Stop()
 	for {
@@ -136,18 +140,22 @@ func (p *callers) run(f *flight) {
 		case <-p.closed:
 			return
 		}
-		f.call()
+		f.call(nil, nil)
 		stay.Reset(callerStays)
 	}
 }
 
-// call sends the request, waits for the answer, and handles it.
-func (f *flight) call() {
+// call sends the request, waits for the answer, and handles it. If the caller itself does,
+// and leaves, its attempt and then the request are cancelled.
+func (f *flight) call(caller context.Context, a *Attempt) {
 	f.cl.mu.Lock()
 	ctx := f.cl.Context()
 	f.cl.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
+	if caller != nil && caller.Done() != nil {
+		defer context.AfterFunc(caller, func() { a.cancel(); cancel() })()
+	}
 	f.landed(f.m.call(ctx, f.message.Request, f.release), ours)
 }
 

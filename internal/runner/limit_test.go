@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,10 +33,7 @@ func TestMomentOfStarvationIsWaitedOut(t *testing.T) {
 				if err != nil {
 					t.Fatalf("TTL %v, answers after %v: %v", c.ttl, c.late, err)
 				}
-				if err := l.Extend(t.Context()); err != nil {
-					t.Errorf("TTL %v, answers after %v: %v", c.ttl, c.late, err)
-				}
-				if err := l.Release(t.Context()); err != nil {
+				if err := errors.Join(l.Extend(t.Context()), l.Release(t.Context())); err != nil {
 					t.Errorf("TTL %v, answers after %v: %v", c.ttl, c.late, err)
 				}
 				time.Sleep(time.Minute) // what came late is undone

@@ -89,7 +89,7 @@ func (m *Member) call(ctx context.Context, req node.Request, release *node.Reque
 	m.begin()
 	sent := m.cluster.clock.Uptime()
 	reply, err := m.ask(ctx, req, release)
-	r := m.end(req.Op, req.Name, reply, err, ctx.Err() != nil)
+	r := m.end(req.Op, req.Name, reply, err, ctx.Err() != nil, ctx.Err() == context.Canceled)
 	m.observeEnd(req.Op, r, m.cluster.clock.Uptime()-sent)
 	return r
 }
@@ -102,12 +102,12 @@ func (m *Member) begin() {
 }
 
 // end records what an answer shows about the node; late if the time limit has
-// passed.
-func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late bool) observe.Result {
+// passed, left if the caller did not wait for it.
+func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late, left bool) observe.Result {
 	m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
 	m.inflight.Add(-1)
 	changed := false
-	if !errors.Is(err, node.ErrBusy) && !errors.Is(err, node.ErrContended) { // which say nothing about the node
+	if !errors.Is(err, node.ErrBusy) && !errors.Is(err, node.ErrContended) && !(left && err != nil) { // which say nothing about the node
 		changed = m.failing.Swap(err != nil) != (err != nil)
 		m.late.Store(timedOut(err) || err != nil && late)
 	}

@@ -78,7 +78,7 @@ func (m *Member) records(ctx context.Context, req node.RecordsRequest) (reply no
 	if err == nil {
 		m.answered(asked, reply.Now, reply.Clockless)
 	}
-	r = m.end(req.Op, req.Name, node.Reply{Status: reply.Status, Now: reply.Now}, err, ctx.Err() != nil)
+	r = m.end(req.Op, req.Name, node.Reply{Status: reply.Status, Now: reply.Now}, err, ctx.Err() != nil, false)
 	m.observeEnd(req.Op, r, m.cluster.clock.Uptime()-sent)
 	return reply, r
 }

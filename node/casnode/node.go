@@ -147,6 +147,9 @@ func (n *Node) Close() error {
 // GuardsAlone reports true: another server may take the place of this one.
 func (n *Node) GuardsAlone() bool { return true }
 
+// Prompt reports true: a Store returns when its context ends.
+func (n *Node) Prompt() bool { return true }
+
 // Do executes one request.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if n.queue.store == nil && (req.Wait || req.Op == node.OpYield) {

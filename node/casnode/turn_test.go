@@ -137,8 +137,7 @@ func TestNobodyIsSaidToWaitOnceThatIsSure(t *testing.T) {
 		{nodestate.Quiet, nodestate.Quiet, true, false}, {nodestate.Hushed, nodestate.Noisy, true, true},
 	} {
 		s, d := Snapshot{Looked: c.looked, Places: make([]Place, 1)[:map[bool]int{true: 1}[c.others]]}, decision{reply: node.Reply{Status: node.Granted}, entry: &nodestate.Entry{Queue: nodestate.Queue{Reach: c.was}}}
-		n := New(newTable(time.Now), nil)
-		if n.placed(&s, &d, node.Request{Op: node.OpAcquire}); d.entry.Queue.Reach != c.want {
+		if New(newTable(time.Now), nil).placed(&s, &d, node.Request{Op: node.OpAcquire}); d.entry.Queue.Reach != c.want {
 			t.Errorf("%+v: %d", c, d.entry.Queue.Reach)
 		}
 	}

@@ -27,6 +27,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,9 @@ type Node struct {
 func open(dsn string, opts Options) (*Node, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, &node.ConfigError{Field: "dsn", Value: "(hidden)", Bound: "a PostgreSQL connection string: " + plain(err)}
+		// Without the connection string, which may have a password.
+		inner := cmp.Or(errors.Unwrap(err), errors.New("it cannot be parsed"))
+		return nil, &node.ConfigError{Field: "dsn", Value: "(hidden)", Bound: "a PostgreSQL connection string: " + inner.Error()}
 	}
 	config.AfterConnect = mayPrepare
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
@@ -80,15 +83,6 @@ func open(dsn string, opts Options) (*Node, error) {
 	}
 	n.store.own = true
 	return n, nil
-}
-
-// plain returns an error of the parser without the connection string, which may
-// have a password.
-func plain(err error) string {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner.Error()
-	}
-	return "it cannot be parsed"
 }
 
 // From returns a node over a pool that the program has. Close does not close the

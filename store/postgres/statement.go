@@ -191,14 +191,10 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 			texts[i] = x.execute()
 		}
 		results, err := execute(ctx, c, texts...)
-		if !hasCode(err, "26000") {
+		if !hasCode(err, "26000") || len(results) > 0 {
 			return results, err
 		}
-		// It is gone: somebody else uses this session.
-		delete(c.CustomData(), preparedHere)
-		if len(results) > 0 {
-			return results, err
-		}
+		delete(c.CustomData(), preparedHere) // it is gone: somebody else uses this session
 	}
 	if len(calls) == 1 {
 		return execute(ctx, c, calls[0].plain())

@@ -132,6 +132,9 @@ func (l *Link) Count(op node.Op) int {
 
 var ErrLostReply = errors.New("connection reset by peer")
 
+// Prompt has callers call a link by themselves, if it is the only node.
+func (l *Link) Prompt() bool { l.mu.Lock(); defer l.mu.Unlock(); return !l.Deaf }
+
 // Do sends the request on a goroutine of its own: like a real server, the node
 // executes it even if the caller has gone.
 func (l *Link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
