@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -196,16 +195,16 @@ func answersAsARead(t *testing.T, rng *rand.Rand) int {
 			mark.Mark = node.MarkWrite
 		}
 		r, err := nodes[max(0, rng.IntN(8)-5)].Do(t.Context(), req)
-		check.Must(t, err)
+		must(t, err)
 		want, err := plain.Do(t.Context(), req)
-		check.Must(t, err)
+		must(t, err)
 		if r.Status != want.Status || r.Fence != want.Fence || r.Rank != want.Rank {
 			t.Fatalf("%v by %s: %v, fence %v, rank %d; want %v, fence %v, rank %d", req.Op, req.Value, r.Status, r.Fence, r.Rank, want.Status, want.Fence, want.Rank)
 		}
 		var looks [2]string
 		for i, n := range []*Node{nodes[2], plain} {
 			l, err := n.Look(t.Context(), req.Name)
-			check.Must(t, err)
+			must(t, err)
 			looks[i] = fmt.Sprintf("%+v", l)
 		}
 		if looks[0] != looks[1] {

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/nodetest"
 )
@@ -59,7 +58,7 @@ func TestWaiterThatAsksAgainWritesOnlyToRenewItsPlace(t *testing.T) {
 	}
 	for _, req := range []node.Request{acquire("holder", token), waiter("first", 1), waiter("second", 2)} {
 		_, err := n.Do(t.Context(), req)
-		check.Must(t, err)
+		must(t, err)
 	}
 	writes := s.swaps
 	ask := func(value string, ticket int64) {

@@ -47,7 +47,7 @@ func TestDamagedRowIsHeldUntilItIsBroken(t *testing.T) {
 				t.Errorf("another name: %v", err)
 			}
 			_, err = a.Break(t.Context(), "job", &admin.BreakOptions{Foreign: true})
-			check.Must(t, err)
+			must(t, err)
 			refused()
 			begin := time.Now()
 			next, err := c.Lock(t.Context(), "job", nil)

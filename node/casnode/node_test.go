@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/nodetest"
 )
@@ -223,7 +222,7 @@ func TestRefusalsWriteNothing(t *testing.T) {
 	token := node.Token(time.Now().UnixMicro())
 	for _, req := range []node.Request{acquire("one", token), acquire("two", token+1), {Op: node.OpInspect, Name: "job"}} {
 		_, err := n.Do(t.Context(), req)
-		check.Must(t, err)
+		must(t, err)
 	}
 	if s.swaps != 1 {
 		t.Errorf("%d writes for one grant and two that change nothing", s.swaps)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -33,7 +32,7 @@ func TestSweepRemovesWhatIsOverAndNothingElse(t *testing.T) {
 	use("damaged", time.Second)
 	s.damage("damaged", []byte{99})
 	_, err := n.Mark(t.Context(), node.MarkRequest{Mark: node.MarkFresh, Guard: &node.Guard{Membership: "list", Quarantine: time.Minute}})
-	check.Must(t, err)
+	must(t, err)
 	before := len(s.rows)
 	if sweepAll(t, n); len(s.rows) != before {
 		t.Errorf("%d rows were removed whose time is not over for a minute", before-len(s.rows))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // TestMain runs the tests in the root of the module.
@@ -142,9 +144,7 @@ func TestSuperviseKnowsNoLocks(t *testing.T) {
 // go.work: with it a package may import what its module does not require.
 func TestTheLibraryRequiresNothing(t *testing.T) {
 	text, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if strings.Contains(string(text), "require") {
 		t.Errorf("go.mod is\n%s", text)
 	}

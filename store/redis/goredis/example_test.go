@@ -1,5 +1,3 @@
-//go:build unix
-
 package goredis_test
 
 import (
@@ -12,36 +10,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
-
-// Nodes opens connections of its own; From takes a client that the program has.
-func ExampleNodes() {
-	a, b, c, stop := servertest.Example()
-	defer stop()
-
-	nodes, err := goredis.Nodes(a, b, c) // redis://host:port, or with a password redis://user:password@host:port
-	if err != nil {
-		log.Fatal(err)
-	}
-	// These servers are brand-new. Those in production are marked once, by
-	// redlatch init, which waits until they are trusted.
-	locks, err := redlatch.New(nodes, &redlatch.Options{AssumeFresh: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer locks.Close()
-
-	lease, err := locks.Lock(context.Background(), "orders/42", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer lease.Release(context.Background())
-	fmt.Println("locked", lease.Name())
-	// Output:
-	// locked orders/42
-}
 
 // A master that Sentinel manages. What the library logs goes to the program's
 // logger.
