@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -28,12 +29,7 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	opts.Guard = redlatch.GuardOn
 	lease, err := newClient(t, open(t, master.URL()), opts).Lock(context.Background(), "job", nil)
 	must(t, err)
-	eventually(t, patience, func() error {
-		if value := replica.Do("GET", "job"); value == "" {
-			return context.DeadlineExceeded
-		}
-		return nil
-	})
+	poll.Until(t, "the replica has the lock", func() bool { return replica.Do("GET", "job") != "" })
 	value, n := master.Do("GET", "job"), open(t, replica.URL())[0]
 	defer n.Close()
 	marked := &node.Guard{Membership: strings.Fields(master.Do("GET", "redlatch:1:marker"))[3], Nodes: master.URL(),
@@ -62,12 +58,7 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 		}
 	}
 	master.Do("DEL", "redlatch:1:marker")
-	eventually(t, patience, func() error {
-		if replica.Do("GET", "redlatch:1:marker") != "" {
-			return context.DeadlineExceeded
-		}
-		return nil
-	})
+	poll.Until(t, "the replica has no marker", func() bool { return replica.Do("GET", "redlatch:1:marker") == "" })
 	for _, share := range []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}} {
 		refuse("off and no marker", node.Request{Op: node.OpAcquire, Name: "new", Value: "another", TTL: time.Second, Share: share,
 			Fencing: node.Fencing{Token: node.Token(time.Now().UnixMicro()), Window: time.Second, Retention: time.Hour}, Guard: &unmarked})
