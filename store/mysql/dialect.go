@@ -140,9 +140,9 @@ func (d *dialect) statements(table, places, fitness string) texts {
 	return texts{
 		// It waits for nobody, so the time at which it began is the time of the
 		// read. UTC: the session may have any time zone. A session can set that
-		// time, but not SYSDATE: see checkClock.
+		// time, but not SYSDATE: see checkClock. The marker's row is always there.
 		read: put(`SELECT NOW_, LATER_, SERVER_, FITNESS_, l.version, l.state, m.version, m.state
-			FROM (SELECT 1) one LEFT JOIN TABLE_ l ON l.name = COALESCE(?, x'') LEFT JOIN TABLE_ m ON m.name = x''`),
+			FROM TABLE_ m LEFT JOIN TABLE_ l ON l.name = COALESCE(?, x'') WHERE m.name = x''`),
 		// To find the first that live, and the rank, in one statement with the row takes
 		// the server five times as long as these two.
 		queue: put(`SELECT NOW_, ticket, waiter, process FROM PLACES_ WHERE name = COALESCE(?, x'') AND ticket >= ? ORDER BY ticket, waiter LIMIT ? OFFSET ?`),

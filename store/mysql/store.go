@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -164,11 +165,14 @@ func (s *store) read(ctx context.Context, c session, p casnode.Place) (r casnode
 func (s *store) readRow(ctx context.Context, c session, name string) (r casnode.Snapshot, err error) {
 	var now, later int64 // microseconds
 	var fitness string
-	var version, marker sql.NullString
+	var version sql.NullString
 	begun := time.Now()
 	err = c.queryRow(ctx, c.texts.read, []byte(name)).
-		Scan(&now, &later, &r.Server, &fitness, &version, &r.Row.State, &marker, &r.Marker.State)
-	if err != nil {
+		Scan(&now, &later, &r.Server, &fitness, &version, &r.Row.State, &r.Marker.Version, &r.Marker.State)
+	if errors.Is(err, sql.ErrNoRows) { // nor is the session's fitness known
+		rollBack(ctx, c.Conn)
+		return r, fmt.Errorf("the table has been emptied: %w", casnode.ErrUnprepared)
+	} else if err != nil {
 		return r, explain(err)
 	}
 	if fitness == "fit" && !checkClock(time.Duration(later)*time.Microsecond, time.Since(begun)) {
@@ -177,12 +181,9 @@ func (s *store) readRow(ctx context.Context, c session, name string) (r casnode.
 	if err := s.checkFitness(ctx, c.Conn, fitness); err != nil {
 		return r, err
 	}
-	if !marker.Valid {
-		return r, fmt.Errorf("the table has been emptied: %w", casnode.ErrUnprepared)
-	}
 	r.Now = time.UnixMicro(now).UTC()
 	r.Row.Name, r.Row.Version = name, version.String
-	r.Marker.Name, r.Marker.Version = casnode.MarkerName, marker.String
+	r.Marker.Name = casnode.MarkerName
 	if r.Server == c.id {
 		return r, nil
 	}
