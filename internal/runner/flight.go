@@ -129,7 +129,7 @@ func (p *callers) call(f *flight) {
 }
 
 func (p *callers) run(f *flight) {
-	f.call(nil, nil)
+	f.call(context.Background(), nil)
 	stay := time.NewTimer(callerStays)
 	defer stay.Stop()
 	for {
@@ -140,7 +140,7 @@ func (p *callers) run(f *flight) {
 		case <-p.closed:
 			return
 		}
-		f.call(nil, nil)
+		f.call(context.Background(), nil)
 		stay.Reset(callerStays)
 	}
 }
@@ -153,7 +153,7 @@ func (f *flight) call(caller context.Context, a *Attempt) {
 	f.cl.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
-	if caller != nil && caller.Done() != nil {
+	if caller.Done() != nil {
 		defer context.AfterFunc(caller, func() { a.cancel(); cancel() })()
 	}
 	f.landed(f.m.call(ctx, f.message.Request, f.release), ours)
