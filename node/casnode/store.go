@@ -160,7 +160,9 @@ type Hearer interface {
 }
 
 // Ringer is implemented by a Placer that can wake its clients, and tell them no text. It
-// is no Hearer. Its Swap gets wakes only for those whose turn it is.
+// is no Hearer. Its Swap gets wakes only for those whose turn it is. If it has one wake and
+// no Drop, and knows that this wake arrives, it need not look: it returns the places of
+// seen, and if that waiter has left, its Node passes the name on.
 type Ringer interface {
 	// Ring calls rang with the rows that may have changed when a wake for a process
 	// comes, until ctx ends or the connection breaks. watching returns the names to
