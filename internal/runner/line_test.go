@@ -21,6 +21,7 @@ func TestOneCallerOfAProcessAsksForAllInOrder(t *testing.T) {
 		const callers = 100
 		h := locktest.NewHosts(t, 1, 5, redlatch.Options{})[0]
 		first := locktest.MustLock(t, h.Client, "job", redlatch.LockOptions{})
+		synctest.Wait() // until all nodes have granted it: a majority is enough
 		l := &line{t: t}
 		for i := range callers {
 			l.join(h.Client, fmt.Sprintf("%03d", i), 0, redlatch.LockOptions{})
