@@ -13,6 +13,19 @@ import (
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
 
+// Three independent servers: a lock is valid while a majority has it.
+func ExampleNodes() {
+	nodes, err := goredis.Nodes("redis://a:6379", "redis://b:6379", "redis://user:password@c:6379")
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := redlatch.New(nodes, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+}
+
 // A master that Sentinel manages. What the library logs goes to the program's
 // logger.
 func ExampleOpen() {
@@ -55,6 +68,5 @@ func ExampleDriver() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = guard.Check(context.Background(), "orders/42", 1763000000123456) // the token comes from Lease.Token
-	fmt.Println(err)
+	fmt.Println(guard.Check(context.Background(), "orders/42", 1763000000123456)) // the token comes from Lease.Token
 }
