@@ -138,7 +138,7 @@ func (a *Attempt) ask(ctx context.Context) {
 	p := a.c.newParker()
 	a.changed = p.signal // nothing signals before the first event
 	a.claim.handleAndRead(a.first, ctx, p)
-	ended, closing := ctx.Done(), a.c.background.closing
+	ended, closing := ctx.Done(), a.c.background.open.Done()
 	for {
 		a.mu.Lock()
 		p.drain() // it is for what is looked at now

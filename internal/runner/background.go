@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 )
@@ -11,12 +12,14 @@ import (
 type background struct {
 	running atomic.Int64 // and one more until wait is called
 	closed  atomic.Bool
-	closing chan struct{} // closed when Close begins
+	open    context.Context // ends when Close begins
+	shut    context.CancelFunc
 	idle    chan struct{} // closed after that, when nothing runs any more
 }
 
 func newBackground() *background {
-	b := &background{closing: make(chan struct{}), idle: make(chan struct{})}
+	b := &background{idle: make(chan struct{})}
+	b.open, b.shut = context.WithCancel(context.Background())
 	b.running.Store(1)
 	return b
 }
@@ -45,7 +48,7 @@ func (b *background) sleep(d time.Duration) bool {
 	select {
 	case <-t.C:
 		return true
-	case <-b.closing:
+	case <-b.open.Done():
 		return false
 	}
 }
@@ -56,7 +59,7 @@ func (b *background) close() bool {
 	if b.closed.Swap(true) {
 		return false
 	}
-	close(b.closing)
+	b.shut()
 	return true
 }
 

@@ -51,6 +51,22 @@ func TestContextIsHeededOnASingleServer(t *testing.T) {
 	}
 }
 
+// TestCloseEndsWhoAsksASilentServer closes the client in the middle of a request, which
+// its caller has sent by itself.
+func TestCloseEndsWhoAsksASilentServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, c := locktest.New(t, 1, redlatch.Options{NodeTimeout: 5 * time.Second})
+		locktest.MustLock(t, c, "first", redlatch.LockOptions{}).Release(t.Context())
+		links[0].Freeze()
+		start := time.Now()
+		time.AfterFunc(time.Second, func() { c.Close() })
+		_, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{TTL: 30 * time.Second})
+		locktest.WantErr(t, err, redlatch.ErrClosed)
+		locktest.WantTook(t, start, time.Second, time.Second)
+		links[0].Thaw()
+	})
+}
+
 // TestEndOfTheContextIsNotTakenForARefusal ends callers' contexts while another
 // client holds the lock, while there is no quorum, or in the middle of a round, when
 // the nodes have fallen silent. A caller that treats "held by another" as no failure

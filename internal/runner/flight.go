@@ -146,15 +146,19 @@ func (p *callers) run(f *flight) {
 }
 
 // call sends the request, waits for the answer, and handles it. If the caller itself does,
-// and leaves, its attempt and then the request are cancelled.
+// and leaves or the client is closed, its attempt and then the request are cancelled.
 func (f *flight) call(caller context.Context, a *Attempt) {
 	f.cl.mu.Lock()
 	ctx := f.cl.Context()
 	f.cl.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
-	if caller.Done() != nil {
-		defer context.AfterFunc(caller, func() { a.cancel(); cancel() })()
+	if a != nil {
+		leaves := func() { a.cancel(); cancel() }
+		defer context.AfterFunc(f.cl.c.background.open, leaves)()
+		if caller.Done() != nil {
+			defer context.AfterFunc(caller, leaves)()
+		}
 	}
 	f.landed(f.m.call(ctx, f.message.Request, f.release), ours)
 }

@@ -131,7 +131,7 @@ func (j *janitor) rest(c *Cluster, d, least time.Duration) {
 	select {
 	case <-t.C:
 	case <-j.answers:
-	case <-c.background.closing:
+	case <-c.background.open.Done():
 	}
 }
 

@@ -152,7 +152,7 @@ func (cl *Claim) AwaitPass(ctx context.Context, by Owner) {
 	case <-p.signal:
 	case <-p.timer.C:
 	case <-ctx.Done():
-	case <-c.background.closing:
+	case <-c.background.open.Done():
 	}
 	cl.mu.Lock()
 	r.settled = nil

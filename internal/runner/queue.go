@@ -83,7 +83,7 @@ func (a *Attempt) enter(ctx context.Context) bool {
 	case <-over:
 	case <-ctx.Done():
 		ended = true
-	case <-c.background.closing:
+	case <-c.background.open.Done():
 		ended = true
 	}
 	qs.mu.Lock()
