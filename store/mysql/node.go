@@ -56,6 +56,9 @@ type Node struct {
 	store *store
 }
 
+// Prompt reports false: a statement has longer than its caller. See slack.
+func (n *Node) Prompt() bool { return false }
+
 func open(config *mysql.Config, opts Options) (*Node, error) {
 	db, err := openPool(config)
 	if err != nil {
