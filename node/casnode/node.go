@@ -173,6 +173,11 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	}
 	defer end()
 	n.queue.comes(req)
+	if n.queue.store != nil && (req.Op == node.OpAcquire || req.Op == node.OpRepair) {
+		asks := n.queue.writing(req) // also while it has read, and not written
+		asks.Add(1)
+		defer asks.Add(-1)
+	}
 	for t := (tries{}); ; {
 		reply, done, next, err := n.try(ctx, req, t.present)
 		if done {
@@ -269,17 +274,11 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, req node.Request, d deci
 	row := *d.row
 	row.Version = crand.Text()
 	by, acquires := n.prepared.Load(), n.queue.store != nil && (req.Op == node.OpAcquire || req.Op == node.OpRepair)
-	if acquires {
-		n.queue.writing(req).Add(1)
-	}
 	look, near := d.looks()
 	done, present, err = n.store.Swap(ctx, seen, Write{Row: row, Wakes: d.messages(row), Stamped: stamped, Drop: d.drop, Look: look, Near: near})
 	err = n.failed(by, err)
-	if acquires {
-		if err != nil && !errors.Is(err, node.ErrUnsent) {
-			n.queue.doubt(req)
-		}
-		n.queue.writing(req).Add(-1)
+	if acquires && err != nil && !errors.Is(err, node.ErrUnsent) {
+		n.queue.doubt(req)
 	}
 	if !done && err == nil && present.Server != "" {
 		present.Row.Name = row.Name

@@ -89,6 +89,10 @@ func (n *Node) put(ctx context.Context, req node.Request) (s Snapshot, err error
 	if p.Name != "" && !n.queue.has(w) { // it has left meanwhile, and the place may have come after that
 		go n.withdraw(ctx, p)
 	}
+	if p.Name != "" && err != nil && ctx.Err() == context.Canceled {
+		// The caller left in mid-request: the store may put the place after it was removed.
+		time.AfterFunc(lateBy, func() { n.withdraw(ctx, p) })
+	}
 	if err == nil {
 		n.queue.mu.Lock()
 		if p := n.queue.own[w]; p != nil && p.Name != "" {
@@ -98,6 +102,9 @@ func (n *Node) put(ctx context.Context, req node.Request) (s Snapshot, err error
 	}
 	return s, err
 }
+
+// lateBy is how much later than its caller a store may put a place.
+const lateBy = time.Second
 
 // withdraw removes a place that may have come late, and passes on what is kept for it.
 func (n *Node) withdraw(ctx context.Context, p Place) {
