@@ -13,7 +13,7 @@ import re, subprocess, sys
 
 BUDGETS = [  # what, at most
     ("code", 60985),
-    ("tests", 47610),
+    ("tests", 47690),
     ("internal/test", 15450),
     ("beside Go", 4710),
     ("words of docs", 55215),
