@@ -67,7 +67,7 @@ func (e *Entry) code(c *codec) {
 	q := &e.Queue
 	stored := q
 	if q.beside != nil { // the waiters are elsewhere
-		stored = &Queue{Head: q.Head, Lapses: q.Lapses, Notice: q.Notice, Reach: q.Reach}
+		stored = &Queue{Head: q.Head, Lapses: q.Lapses, Notice: q.Notice}
 	}
 	stored.code(c)
 	e.Records.code(c)
@@ -79,7 +79,7 @@ func (q *Queue) code(c *codec) {
 		number(c, &w.Ticket)
 		c.share(&w.Share)
 	})
-	some := !q.empty() || q.Reach > 0
+	some := !q.empty()
 	if c.bool(&some); some {
 		c.text(&q.Head)
 		c.time(&q.Lapses)

@@ -16,15 +16,6 @@ import (
 // delays the others by one turn. Then its process has no places for the name any more.
 // If it lives, it puts them again, with their old tickets.
 
-// Queue.Reach says how sure it is that nobody waits. If nobody does, a release need not look
-// for places after its commit. Who waits makes an entry Noisy after its place is stored,
-// before it sleeps. So one that comes after the entry was written changes it, and one that
-// came before is seen by who reads the places after that.
-//
-// Noisy: somebody may wait. Hushed: who comes to wait says so here. Quiet: and since it was
-// Hushed, nobody had a place.
-const Noisy, Hushed, Quiet = 0, 1, 2
-
 // Beside says that the queue is in places, of which these are the first, in order. more says
 // that there may be others behind them. fresh says that the name may have been free for
 // a moment only: the first waiter is about to take it, and nobody needs to keep it for

@@ -28,7 +28,7 @@ type Queue struct {
 	NearTurn bool
 	// Called are waiters behind a head that did not ask. They were notified to
 	// ask at once, and have not: they lapse with the present head. Reach is how
-	// many were called; where each waiter has a place it is Noisy, Hushed or Quiet.
+	// many were called.
 	Called []string
 	Reach  int
 

@@ -73,7 +73,6 @@ type lastWrite struct {
 	places []Place
 	at     time.Duration
 	turn   bool
-	looked bool // Snapshot.Looked
 	// notBefore is until when others write the row, as far as is known.
 	notBefore time.Duration
 }
@@ -97,7 +96,7 @@ func (m *cache) read(name string, s Snapshot) {
 }
 
 // wrote notes a row that this node wrote. One that is timed has to be read.
-func (m *cache) wrote(row Row, places []Place, looked, timed bool) {
+func (m *cache) wrote(row Row, places []Place, timed bool) {
 	if row.Name == MarkerName {
 		return
 	}
@@ -110,7 +109,7 @@ func (m *cache) wrote(row Row, places []Place, looked, timed bool) {
 	if timed || len(row.State) > mostState {
 		row.Version, row.State = "", nil
 	}
-	m.set(row.Name, lastWrite{row: row, places: places, looked: looked, at: now, notBefore: before})
+	m.set(row.Name, lastWrite{row: row, places: places, at: now, notBefore: before})
 }
 
 // turn notes the row that a wake has: it is kept for that place.
@@ -187,7 +186,7 @@ func (m *cache) recall(req node.Request) (s Snapshot, ok bool) {
 		return s, false // who waits may be another one
 	}
 	m.set(name, lastWrite{notBefore: last.notBefore})
-	s, s.Row, s.Places, s.Looked, s.recalled = m.seen, last.row, last.places, last.looked, true
+	s, s.Row, s.Places, s.recalled = m.seen, last.row, last.places, true
 	s.Row.Name = name
 	s.Now = s.Now.Add((elapsed - elapsed/1000).Truncate(time.Microsecond)) // clocks differ in their rates
 	return s, true

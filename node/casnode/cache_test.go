@@ -124,7 +124,7 @@ func TestRowIsHeldForLongerThanItsWriterRemembers(t *testing.T) {
 				t.Fatalf("%v before a lock expires: %v, %v; want held", time.Until(expires), r.Status, err)
 			}
 			time.Sleep(10 * time.Millisecond)
-			n.cache.wrote(s.lastStamped, nil, false, false) // as if nobody had asked
+			n.cache.wrote(s.lastStamped, nil, false) // as if nobody had asked
 		}
 		grant(t, n, other)
 	})

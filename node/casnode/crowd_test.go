@@ -28,6 +28,3 @@ func TestHolderIsBackBeforeACrowdOfWaiters(t *testing.T) {
 		}
 	})
 }
-
-// Hush has the rows of a node say at once that nobody waits.
-func Hush(n *Node) { n.eager = true }

@@ -89,7 +89,7 @@ func (n *Node) apply(s *Snapshot, server *nodestate.Server, e *nodestate.Entry, 
 	d.reply, d.wakes = server.ApplyTo(e, s.Now, req)
 	d.reply.Clockless = s.by != nil
 	if n.queue.store != nil {
-		n.placed(s, &d, req)
+		n.placed(&d, req)
 	}
 	e.Queue.Coarsen(&queue)
 	return d

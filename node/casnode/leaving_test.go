@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
@@ -238,7 +237,9 @@ func (w occurrences) records(p *proc, req node.RecordsRequest) node.RecordsReply
 	w.procs = nil
 	req.Name, req.Retention = "job", 7*24*time.Hour
 	r, err := p.node.Records(w.t.Context(), req)
-	check.Must(w.t, err)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	return r
 }
 
@@ -326,7 +327,9 @@ func TestSweepsRemoveOnlyWhatIsOver(t *testing.T) {
 	w := calm(t, false)
 	a, b := w.start(), w.start()
 	sweep := func() int {
-		check.Must(t, b.node.Sweep(t.Context()))
+		if err := b.node.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		rows, _ := w.shelf.Rows()
 		return rows
 	}
@@ -359,7 +362,9 @@ func TestFenceFarAheadIsNotFolded(t *testing.T) {
 	w.expect(node.Granted, w.do(p, req))
 	for range 3 {
 		w.now += time.Hour
-		check.Must(t, p.node.Sweep(t.Context()))
+		if err := p.node.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if rows, _ := w.shelf.Rows(); rows != 1 {
 		t.Errorf("%d rows are left", rows)

@@ -29,7 +29,6 @@ type Node struct {
 	swept  sweep
 	cache  cache
 	queue  places
-	eager  bool // rows say that nobody waits though some came a moment ago
 
 	observer *observer
 	timers   Timers       // nil if the store has none
@@ -290,7 +289,7 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, req node.Request, d deci
 		if len(d.wakes) == 0 {
 			n.queue.saw(row)
 		}
-		n.cache.wrote(row, present.Places, present.Looked, len(seen.Row.Timers) > 0 || len(d.timers) > 0)
+		n.cache.wrote(row, present.Places, len(seen.Row.Timers) > 0 || len(d.timers) > 0)
 		if seen.by != nil {
 			if seen.recalled { // and it was right
 				seen.recalled = false

@@ -140,7 +140,9 @@ func (w *world) step(p *proc) {
 	case k < 8 && len(p.held) > 0:
 		w.release(p.held[w.rng.IntN(len(p.held))])
 	case k == 8:
-		check.Must(w.t, p.node.Sweep(context.Background()))
+		if err := p.node.Sweep(context.Background()); err != nil {
+			w.t.Fatal(err)
+		}
 	default:
 		w.do(p, node.Request{Op: node.OpInspect, Name: name})
 	}
@@ -151,7 +153,9 @@ const window = 100 * time.Hour
 func (w *world) do(p *proc, req node.Request) node.Reply {
 	req.Window, req.Retention = window, time.Minute
 	r, err := p.node.Do(context.Background(), req)
-	check.Must(w.t, err)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	w.say("%d: %v of %s by %q for %v, token %d: %v, by %q for %v, fence %d", p.id, req.Op, req.Name, req.Value, req.TTL, req.Token, r.Status, r.Value, r.Left, r.Fence)
 	return r
 }

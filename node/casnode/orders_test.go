@@ -207,7 +207,10 @@ func (c *caller) once() {
 		default:
 			delay = 900 * time.Millisecond
 		}
-		if r.Status == node.Held && r.Rank == 1 || r.Status == node.Reserved && r.Left > 0 {
+		if r.Status == node.Held && r.Rank == 1 {
+			delay = min(delay, r.Left+time.Millisecond)
+		}
+		if r.Status == node.Reserved && r.Left > 0 {
 			delay = min(delay, r.Left+time.Millisecond)
 		}
 		c.mu.Lock()
@@ -277,7 +280,6 @@ func play(processes []int, times int, o *order) (s *scene, took time.Duration) {
 		if nodes[p] == nil {
 			shelf := s.shelf.Open()
 			n := casnode.New(&counter{clockless.Placed{Timed: clockless.Timed{Store: shelf}}, s, p}, nil)
-			casnode.Hush(n)
 			nodes[p] = n
 			n.Listen(func(w node.Wake) {
 				s.mu.Lock()
@@ -343,10 +345,12 @@ func (s *scene) schedule(o *order) {
 		synctest.Wait()
 		s.mu.Lock()
 		waiting := slices.ContainsFunc(s.callers, func(c *caller) bool { return !c.done && !s.dead[c.process] })
-		if waiting && s.now() > tooLong {
-			s.wrong = cmp.Or(s.wrong, "somebody waits for good")
-		}
 		if !waiting || s.wrong != "" {
+			s.mu.Unlock()
+			return
+		}
+		if s.now() > tooLong {
+			s.wrong = "somebody waits for good"
 			s.mu.Unlock()
 			return
 		}

@@ -39,8 +39,6 @@ func TestEveryMutantOfThePlacesIsFound(t *testing.T) {
 		{mutants.Change("who leaves while it asks has a place", places, "	return [+OFF || +]!p.gone\n"), "TestPlaceThatComesAfterItsWaiterHasLeftIsRemoved"},
 		{mutants.Change("what is passed on is passed on once", queue, "	return err != nil || done && [+(OFF || +]e.Kept(waiters(present.Places))[+)+]"), "TestNameIsPassedOnUntilSomebodyIsThere"},
 		{mutants.Change("no row is fresh", places, "	return [+!OFF && +]now-seen.since <"), "TestNameThatCameFreeIsLeftToTheFirstForAMoment"},
-		{mutants.Change("who waits does not say so", queue, "	case req.Op == node.OpYield || [+!OFF && +]req.Op"), orders},
-		{mutants.Change("what was not looked for is not there", queue, "	case [+OFF || +]s.Looked &&"), "TestNobodyIsSaidToWaitOnceThatIsSure"},
 		{mutants.Change("nobody passes on", queue, "	for range mostPasses {\n[+		if OFF { return }\n+]"), orders},
 	})
 }

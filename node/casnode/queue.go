@@ -145,18 +145,8 @@ func refuses(s node.Status) bool {
 	return s == node.Held || s == node.Foreign || s == node.Reserved
 }
 
-// placed adds to a decision what it comes to for the place of the request, and for how
-// sure it is that nobody waits.
-func (n *Node) placed(s *Snapshot, d *decision, req node.Request) {
-	switch q := &d.entry.Queue; {
-	case req.Op == node.OpYield || req.Op == node.OpAcquire && refuses(d.reply.Status) && n.queue.has(waiter{req.Name, req.Value}):
-		q.Reach = nodestate.Noisy
-	case req.Op != node.OpAcquire || d.reply.Status != node.Granted:
-	case len(s.Places) > 0:
-		q.Reach = nodestate.Noisy
-	case s.Looked && (n.eager || !n.cache.crowded(req.Name)): // in a crowd that comes and goes each would write
-		q.Reach = min(q.Reach+1, nodestate.Quiet)
-	}
+// placed adds to a decision what it comes to for the place of the request.
+func (n *Node) placed(d *decision, req node.Request) {
 	p, _ := n.queue.find(waiter{req.Name, req.Value})
 	switch {
 	case p.Name == "" || req.Op != node.OpAcquire:
@@ -177,7 +167,7 @@ func (d *decision) looks() (look, near bool) {
 		return false, false
 	}
 	holders := d.entry.Holders
-	near = (len(holders) > 0 && holders[0].Mode == node.Exclusive || d.entry.Queue.Reach == nodestate.Quiet) && !d.reply.Confirmed
+	near = len(holders) > 0 && holders[0].Mode == node.Exclusive && !d.reply.Confirmed
 	return d.drop != nil || !near, near
 }
 

@@ -53,11 +53,8 @@ type Snapshot struct {
 
 	// Places are the first FirstPlaces of the name's queue, in order, of processes
 	// that live. Rank is that of the place that was put, or more. See Placer.
-	// Looked says that no place is left out that was stored when the row was committed.
-	// Then a release need not look for places where nobody waits.
 	Places []Place
 	Rank   int
-	Looked bool
 
 	begins  time.Time     // by when the queue is judged; zero for Now
 	by      *observer     // nil if the store has a clock

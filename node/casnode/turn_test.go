@@ -125,20 +125,3 @@ func TestWhoLeavesPassesOnUnlessAnotherHoldsTheName(t *testing.T) {
 		}
 	}
 }
-
-// TestNobodyIsSaidToWaitOnceThatIsSure goes through what an acquisition may find.
-func TestNobodyIsSaidToWaitOnceThatIsSure(t *testing.T) {
-	for _, c := range []struct {
-		was, want      int
-		looked, others bool
-	}{
-		{nodestate.Noisy, nodestate.Hushed, true, false}, {nodestate.Hushed, nodestate.Quiet, true, false},
-		{nodestate.Noisy, nodestate.Noisy, false, false}, {nodestate.Hushed, nodestate.Hushed, false, false},
-		{nodestate.Quiet, nodestate.Quiet, true, false}, {nodestate.Hushed, nodestate.Noisy, true, true},
-	} {
-		s, d := Snapshot{Looked: c.looked, Places: make([]Place, 1)[:map[bool]int{true: 1}[c.others]]}, decision{reply: node.Reply{Status: node.Granted}, entry: &nodestate.Entry{Queue: nodestate.Queue{Reach: c.was}}}
-		if New(newTable(time.Now), nil).placed(&s, &d, node.Request{Op: node.OpAcquire}); d.entry.Queue.Reach != c.want {
-			t.Errorf("%+v: %d", c, d.entry.Queue.Reach)
-		}
-	}
-}

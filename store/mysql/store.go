@@ -287,9 +287,9 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		case rung && len(w.Wakes) == 1 && w.Drop == nil: // if that waiter has left, its process passes the name on
 			present.Server, present.Places = seen.Server, seen.Places
 		case w.Look: // it is committed: if this fails, who waits asks all the same
-			present.Server, present.Looked = seen.Server, true
+			present.Server = seen.Server
 			if present.Places, _, _, err = s.line(ctx, c, casnode.Place{Name: next.Name}); err != nil {
-				present.Places, present.Looked, err = seen.Places, false, nil
+				present.Places, err = seen.Places, nil
 			}
 		}
 		switch {

@@ -28,11 +28,15 @@ func (s *store) lives() string {
 	return fmt.Sprintf("EXISTS (SELECT 1 FROM %s a WHERE a.name = '' AND a.ticket = 0 AND a.waiter = p.process AND a.lapses > %s)", s.places, now)
 }
 
-// first returns the first places of a name, as one text.
+// first returns the first places of a name, a row for each.
 func (s *store) first(name, but string) string {
-	return fmt.Sprintf(`SELECT string_agg(f.ticket || ' ' || f.waiter || ' ' || f.process, ',' ORDER BY f.ticket, f.waiter)
-		FROM (SELECT p.ticket, p.waiter, p.process FROM %s p WHERE p.name = decode(%s, 'hex') AND %s%s
-			ORDER BY p.ticket, p.waiter LIMIT %d) f`, s.places, name, s.lives(), but, casnode.FirstPlaces)
+	return fmt.Sprintf(`SELECT p.ticket, p.waiter, p.process FROM %s p WHERE p.name = decode(%s, 'hex') AND %s%s
+		ORDER BY p.ticket, p.waiter LIMIT %d`, s.places, name, s.lives(), but, casnode.FirstPlaces)
+}
+
+// firstText returns them as one text.
+func (s *store) firstText(name, but string) string {
+	return `SELECT string_agg(f.ticket || ' ' || f.waiter || ' ' || f.process, ',' ORDER BY f.ticket, f.waiter) FROM (` + s.first(name, but) + `) f`
 }
 
 func (s *store) statements() queue {
@@ -118,7 +122,7 @@ func (s *store) Places(ctx context.Context, name string) (all []casnode.Place, e
 	return all, nil
 }
 
-// parsePlaces reads places.
+// parsePlaces reads the rows of first.
 func parsePlaces(name string, rows [][][]byte) (all []casnode.Place, err error) {
 	for _, row := range rows {
 		if len(row) != 3 {
@@ -133,7 +137,7 @@ func parsePlaces(name string, rows [][][]byte) (all []casnode.Place, err error) 
 	return all, nil
 }
 
-// parseText reads what first returns.
+// parseText reads firstText.
 func parseText(name string, text []byte) ([]casnode.Place, error) {
 	var rows [][][]byte
 	for one := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {

@@ -53,7 +53,7 @@ func (s *store) statement(k kind) statement {
 	}
 	text := fmt.Sprintf(`SELECT %s, %s, l.version::text, encode(l.state, 'hex'), m.version::text, encode(m.state, 'hex'), (%s), %s
 		FROM (SELECT 1) one LEFT JOIN %[5]s l ON l.name = decode($1, 'hex') LEFT JOIN %[5]s m ON m.name = ''`,
-		now, server, s.first("$1", ""), rank, s.table)
+		now, server, s.firstText("$1", ""), rank, s.table)
 	if !k.read {
 		types, text = "(text, text, text, text, text, bigint", s.write(k)
 		if k.wakes {
@@ -104,7 +104,7 @@ func (s *store) write(k kind) string {
 			ticket = 9
 		}
 		if !k.wakes {
-			sent = "(" + s.first("$1", fmt.Sprintf(" AND NOT (p.ticket = $%d::bigint AND p.waiter = $%d)", ticket, ticket+1)) + ") FROM put"
+			sent = "(" + s.firstText("$1", fmt.Sprintf(" AND NOT (p.ticket = $%d::bigint AND p.waiter = $%d)", ticket, ticket+1)) + ") FROM put"
 		}
 		drop = fmt.Sprintf(", gone AS (DELETE FROM %s p USING put WHERE p.name = decode($1, 'hex') AND p.ticket = $%d::bigint AND p.waiter = $%d)", s.places, ticket, ticket+1)
 	}

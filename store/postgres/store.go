@@ -196,11 +196,9 @@ func (s *store) snapshot(ctx context.Context, read call, name string, rows [][][
 		return r, fmt.Errorf("the table %s has %d rows of one name: %w", s.table, len(rows), errShape)
 	}
 	row := rows[0]
-	us, err := strconv.ParseInt(string(row[0]), 10, 64)
-	if err != nil {
+	if r.Now, err = parseTime(row[0]); err != nil {
 		return r, err
 	}
-	r.Now = time.UnixMicro(us).UTC()
 	if r.Server = string(row[1]); r.Server == "" {
 		return r, errReplica
 	}
@@ -210,7 +208,6 @@ func (s *store) snapshot(ctx context.Context, read call, name string, rows [][][
 	if r.Marker, err = parseRow(casnode.MarkerName, row[4], row[5]); err != nil {
 		return r, err
 	}
-	r.Looked = true // it is one statement
 	if r.Places, err = parseText(name, row[6]); err == nil {
 		r.Rank, err = strconv.Atoi(string(row[7]))
 	}
@@ -222,6 +219,11 @@ func parseRow(name string, version, state []byte) (casnode.Row, error) {
 	var err error
 	r.State, err = hex.DecodeString(string(state))
 	return r, err
+}
+
+func parseTime(text []byte) (time.Time, error) {
+	us, err := strconv.ParseInt(string(text), 10, 64)
+	return time.UnixMicro(us).UTC(), err
 }
 
 // Swap is a transaction of one statement, which compares server, marker and row with what was read.
@@ -280,9 +282,12 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		present.Server, present.Places, err = seen.Server, seen.Places, nil
 	case err != nil:
 		err = errors.New(err.Error())
+	case done && near:
+		present.Server = seen.Server
+		present.Places, err = parseText(next.Name, results[0].Rows[0][0])
 	case done && w.Look:
-		present.Server, present.Looked = seen.Server, !near
-		present.Places, err = parseText(next.Name, results[len(results)-1].Rows[0][0])
+		present.Server = seen.Server
+		present.Places, err = parsePlaces(next.Name, results[1].Rows)
 	case !done && err == nil && w.Stamped:
 		if present, err = s.Read(ctx, next.Name); err != nil {
 			err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)

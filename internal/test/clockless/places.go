@@ -40,13 +40,13 @@ func (s Placed) see(seen casnode.Snapshot, name, waiter string) casnode.Snapshot
 	defer s.mu.Unlock()
 	all := s.first(name)
 	seen.Rank = 1 + slices.IndexFunc(all, func(p casnode.Place) bool { return p.Waiter == waiter })
-	seen.Looked, seen.Places = true, slices.Clone(all[:min(len(all), casnode.FirstPlaces)])
+	seen.Places = slices.Clone(all[:min(len(all), casnode.FirstPlaces)])
 	return seen
 }
 
 // Swap writes a row, and looks at the places after that.
 func (s Placed) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write) (done bool, present casnode.Snapshot, err error) {
-	if done, _, err = s.Timed.Swap(ctx, seen, w); err == nil && (w.Look || !done) {
+	if done, _, err = s.Timed.Swap(ctx, seen, w); err == nil {
 		present, err = s.Read(ctx, w.Row.Name)
 	}
 	return done, present, err
