@@ -33,7 +33,7 @@ OURS := $(addsuffix /...,. ./cmd ./examples ./store/etcd ./store/mysql ./store/p
 # packages in their order, and takes each once.
 LONGEST := ./test/stores/redis ./cmd/redlatch ./test/stores/nodestate . ./store/zookeeper ./store/postgres ./store/mysql ./store/etcd ./test/stores/fence \
 	./internal/runner ./adapters/redsync ./adapters/prom ./store/sqlite \
-	./test/browser ./node/casnode/casnodetest
+	./test/browser ./store/casnode/casnodetest
 
 # What make test leaves to make nightly: foreign clients, the bench, releases, examples
 # and the torture. Of the mutants, make test checks that each edit has its place, and
@@ -43,7 +43,7 @@ NIGHT := /(test/interop|test/bench|packaging|examples|internal/test/chaos|cmd/re
 # The packages whose tests compute, in virtual time or on this tree. They are run
 # beside the others, at a lower priority, and without the race detector, which would
 # take four times as long. make soak has it on for them too.
-COMPUTE := ./internal/test/sim ./node/casnode ./internal/test/explore ./internal/protocol ./internal/test/world ./internal/test/snippets
+COMPUTE := ./internal/test/sim ./store/casnode ./internal/test/explore ./internal/protocol ./internal/test/world ./internal/test/snippets
 
 .DEFAULT_GOAL := help
 
@@ -132,7 +132,7 @@ sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COU
 
 .PHONY: mutants
 mutants: deps ## every mutant of the simulation, the exploration, the scripts, the rules of nodes, the observed clock and package fence, some 9 minutes
-	REDLATCH_MUTANTS=all $(GO) test -run 'Mutant|EveryRuleIsMissed' -count 1 -timeout 60m ./internal/test/sim ./internal/test/explore ./node/nodetest ./node/casnode ./test/stores/fence
+	REDLATCH_MUTANTS=all $(GO) test -run 'Mutant|EveryRuleIsMissed' -count 1 -timeout 60m ./internal/test/sim ./internal/test/explore ./node/nodetest ./store/casnode ./test/stores/fence
 
 .PHONY: model
 model: ## the real claims on real nodes in every interleaving: all instances, to their end or 3,000,000 states

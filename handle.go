@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 )
 
 // handlePrefix begins a handle. The number is the version of its format.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 	"github.com/redlatch/redlatch/observe"
 )
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 )
 
 // Readiness says whether a node is back in service, so that the next node may

@@ -14,8 +14,8 @@ import (
 
 // packages are those whose names the documentation uses, with their folders.
 var packages = map[string]string{
-	"redlatch": ".", "admin": "admin", "fence": "fence", "node": "node", "ui": "ui", "casnode": "node/casnode",
-	"registry": "node/registry", "risk": "node/risk", "observe": "observe", "nodetest": "node/nodetest", "casnodetest": "node/casnode/casnodetest",
+	"redlatch": ".", "admin": "admin", "fence": "fence", "node": "node", "ui": "ui", "casnode": "store/casnode",
+	"registry": "node/registry", "risk": "node/risk", "observe": "observe", "nodetest": "node/nodetest", "casnodetest": "store/casnode/casnodetest",
 	"direct": "store/redis/direct", "goredis": "store/redis/goredis", "rueidis": "store/redis/rueidis",
 	"etcd": "store/etcd", "memory": "store/memory", "mysql": "store/mysql", "postgres": "store/postgres", "sqlite": "store/sqlite", "zookeeper": "store/zookeeper",
 }

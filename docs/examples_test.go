@@ -15,7 +15,7 @@ import (
 
 // notForUsers are folders with no package that users of locks import. Packages
 // for authors of stores are among them: their example is examples/store.
-var notForUsers = []string{"internal", "testdata", ".git", ".github", "cmd", "examples", "test", "packaging", "docs", "build", "bin", "node"}
+var notForUsers = []string{"internal", "testdata", ".git", ".github", "cmd", "examples", "test", "packaging", "docs", "build", "bin", "node", "casnode"}
 
 // entryTypes are types whose methods users begin with.
 var entryTypes = []string{"Client", "Lease", "Leases", "Admin"}

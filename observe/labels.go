@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 )
 
 // longestPart is how many bytes of a name between two separators may become

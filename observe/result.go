@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 )
 
 // Result is what one node answered, or why there is no answer.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 	"github.com/redlatch/redlatch/node/risk"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/redlatch/redlatch/adapters/otel"
 	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/internal/test/locktest"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 	"github.com/redlatch/redlatch/store/memory"
 )
 

@@ -25,8 +25,8 @@ import (
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/internal/test/locktest"
-	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/observe"
+	"github.com/redlatch/redlatch/store/casnode"
 	"github.com/redlatch/redlatch/store/memory"
 )
 

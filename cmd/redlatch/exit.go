@@ -14,7 +14,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
-	"github.com/redlatch/redlatch/internal/lockerrors"
+	"github.com/redlatch/redlatch/node/lockerrors"
 )
 
 // The exit codes that are not CMD's own. They follow sysexits.h and the shell

@@ -11,10 +11,10 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/holders"
-	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 	"github.com/redlatch/redlatch/observe"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // store is one server without replicas, whose maxmemory-policy is noeviction.

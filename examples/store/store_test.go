@@ -12,8 +12,8 @@ import (
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	"github.com/redlatch/redlatch/node/casnode"
-	"github.com/redlatch/redlatch/node/casnode/casnodetest"
+	"github.com/redlatch/redlatch/store/casnode"
+	"github.com/redlatch/redlatch/store/casnode/casnodetest"
 )
 
 // snippet: conformance

@@ -3,8 +3,8 @@ package runner
 import (
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 	"github.com/redlatch/redlatch/observe"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/redlatch/redlatch/internal/test/exclusion"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/observe"
+	"github.com/redlatch/redlatch/store/casnode"
 	"github.com/redlatch/redlatch/store/memory"
 )
 

@@ -15,7 +15,7 @@ const (
 	ops, entry, queue, records = "internal/nodestate/ops.go", "internal/nodestate/entry.go", "internal/nodestate/queue.go", "internal/nodestate/records.go"
 	share, holders, token      = "node/share.go", "internal/nodestate/holders.go", "node/token.go"
 	server                     = "internal/nodestate/server.go"
-	beside, placed             = "internal/nodestate/places.go", "node/casnode/queue.go"
+	beside, placed             = "internal/nodestate/places.go", "store/casnode/queue.go"
 )
 
 // A rule of a node, switched off by an edit. The claims that must find it are
@@ -231,7 +231,7 @@ func allRules() []rule {
 // the suite find it. Those about places it switches off in stores of rows in memory.
 func TestMutantsOfTheRulesAreFoundOut(t *testing.T) {
 	find(t, allRules(), "./store/memory", "TestConformance/")
-	find(t, placeRules, "./node/casnode/casnodetest", "TestConformance/node/")
+	find(t, placeRules, "./store/casnode/casnodetest", "TestConformance/node/")
 }
 
 // find has the suite find the rules that are switched off in the tests of a package.

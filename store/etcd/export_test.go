@@ -1,6 +1,6 @@
 package etcd
 
-import "github.com/redlatch/redlatch/node/casnode"
+import "github.com/redlatch/redlatch/store/casnode"
 
 // Store returns the store of a node.
 func Store(n *Node) casnode.Store { return n.store }

@@ -10,7 +10,7 @@
 //
 // etcd has no clock that its clients may use. So the clock is observed: each process
 // counts what is left of a lock on its own monotonic clock, from when it first saw it
-// (see node/casnode). A process that waits gets a crashed holder's lock as soon as the
+// (see store/casnode). A process that waits gets a crashed holder's lock as soon as the
 // lock has expired by its count. A caller that is refused, and may leave before that,
 // leaves a timer: a key with a lease that nobody renews. So a job that tries now and
 // then, each time from a new process, gets it too. No lock depends on a lease that is
@@ -30,7 +30,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )

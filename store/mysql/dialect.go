@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // dialect has what MariaDB and MySQL express in different ways.

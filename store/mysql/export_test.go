@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // Between returns a node on the same table that calls f between the read and the

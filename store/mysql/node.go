@@ -14,7 +14,7 @@
 // The node creates its two tables when it is first used, if its user may. Schema
 // returns the statements to create them by hand, with the rights that a user of
 // locks needs. A lock is one row, which is replaced by compare-and-swap, and each
-// waiter has a row of its own: see node/casnode. Each write of a lock verifies in its own statement
+// waiter has a row of its own: see store/casnode. Each write of a lock verifies in its own statement
 // that the session commits it, and that the server is no replica.
 //
 // # Failover
@@ -35,7 +35,7 @@ import (
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/sqltable"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // Options are the settings of a Node. The zero value works.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/sqltable"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // create is the statement that creates the table.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // This file wakes a process. The server has no notifications, but a statement can be

@@ -10,9 +10,9 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
-	"github.com/redlatch/redlatch/node/casnode/casnodetest"
 	"github.com/redlatch/redlatch/node/nodetest"
+	"github.com/redlatch/redlatch/store/casnode"
+	"github.com/redlatch/redlatch/store/casnode/casnodetest"
 	"github.com/redlatch/redlatch/store/postgres"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/risk"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 var _ risk.Examiner = (*Node)(nil)

@@ -14,7 +14,7 @@
 // returns the statements to create it by hand, with the rights that a
 // user of locks needs. All that is known about a name is one row, which is
 // replaced by compare-and-swap, and a row in a second table for each waiter: see
-// node/casnode. The table is logged, and
+// store/casnode. The table is logged, and
 // each change waits until it is on disk, whatever the server's default for
 // synchronous_commit.
 //
@@ -38,7 +38,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // Options are the settings of a Node. The zero value works.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/redlatch/redlatch/internal/sqltable"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // quote returns a table's name with its schema, and the same in quotes. Without a

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/lockerrors"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 	"github.com/redlatch/redlatch/node/risk"
 )
 

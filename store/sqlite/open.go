@@ -12,8 +12,8 @@ import (
 
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/registry"
+	"github.com/redlatch/redlatch/store/casnode"
 	_ "modernc.org/sqlite" // the driver
 )
 

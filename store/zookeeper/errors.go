@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // The errors of a Node wrap one of these, if it was the cause.

@@ -22,8 +22,8 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/risk"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // patience is how long a test waits for what should come soon.

@@ -32,7 +32,7 @@
 // # The clock
 //
 // ZooKeeper has no clock that clients can use. The node observes how time passes:
-// see node/casnode. A caller that may leave before a lock expires leaves a timer: an
+// see store/casnode. A caller that may leave before a lock expires leaves a timer: an
 // ephemeral znode of a session of its own. Nobody keeps that session alive and nobody
 // closes it. So it ends after its timeout, counted by the ensemble's leader. Above the
 // server's maxSessionTimeout (by default 40 s) there is no timer.
@@ -72,7 +72,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // Options are the settings of a Node. The zero value works.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // This file has places. A place is an ephemeral znode, a child of the row of its name,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // znode is what is stored under a path.

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // A znode's data is a row: the format, the version with its length before it, and the

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // Swap writes a row by a multi, which checks identity, floor, marker and row, removes the

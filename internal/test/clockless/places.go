@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // Placed is a Store with timers that keeps the queues in places.

@@ -63,44 +63,51 @@ func TestADriverBringsOneClientAlone(t *testing.T) {
 // are named after it, what those import, internal/optional, and nothing else of this
 // module.
 var layers = []struct{ path, imports string }{
-	{"ui", "internal/lockerrors admin . node node/risk"},
-	{"admin", ". internal/holders internal/clientaccess internal/steptimeout internal/runner internal/protocol observe internal/lockerrors node node/risk"},
-	{".", "store/redis/direct internal/holders internal/clientaccess internal/runner internal/protocol observe internal/lockerrors node node/registry"},
+	{"ui", "node/lockerrors admin . node node/risk"},
+	{"admin", ". internal/holders internal/clientaccess internal/steptimeout internal/runner internal/protocol observe node/lockerrors node node/risk"},
+	{".", "store/redis/direct internal/holders internal/clientaccess internal/runner internal/protocol observe node/lockerrors node node/registry"},
 	{"internal/holders", "internal/protocol observe node"},
 	{"internal/clientaccess", "internal/runner internal/protocol observe node"},
-	{"internal/runner", "internal/lockerrors internal/callerreads internal/steptimeout internal/protocol observe node"},
-	{"observe", "internal/lockerrors node"},
-	{"internal/lockerrors", "node"},
-	{"internal/protocol", "node"},
-	{"internal/nodestate", "node"},
-	{"store/memory", "internal/nodestate node"},
-	{"store/redis", "internal/lockerrors internal/nodeaddress store/redis/internal/conns internal/callerreads internal/resp internal/steptimeout node node/risk node/registry"},
+	{"fence", "node store/redis"},
 	{"store/redis/direct", "store/redis store/redis/internal/conns internal/callerreads internal/resp node"},
 	{"store/redis/goredis", "store/redis store/redis/internal/conns node"},
 	{"store/redis/rueidis", "store/redis store/redis/internal/conns node"},
+	{"store/redis", "node/lockerrors internal/nodeaddress store/redis/internal/conns internal/callerreads internal/resp internal/steptimeout node node/risk node/registry"},
 	{"store/redis/internal/conns", "internal/resp node"},
-	{"internal/resp", ""},
-	{"store/sqlite", "node/casnode node node/risk node/registry"},
-	{"store/postgres", "internal/sqltable node/casnode node node/risk node/registry"},
-	{"store/mysql", "internal/nodeaddress internal/sqltable node/casnode node node/risk node/registry"},
-	{"store/etcd", "internal/nodeaddress node/casnode node node/risk node/registry"},
-	{"store/zookeeper", "internal/nodeaddress node/casnode node node/risk node/registry"},
+	{"store/sqlite", "store/casnode node node/risk node/registry"},
+	{"store/postgres", "internal/sqltable store/casnode node node/risk node/registry"},
+	{"store/mysql", "internal/nodeaddress internal/sqltable store/casnode node node/risk node/registry"},
+	{"store/etcd", "internal/nodeaddress store/casnode node node/risk node/registry"},
+	{"store/zookeeper", "internal/nodeaddress store/casnode node node/risk node/registry"},
+	{"store/casnode", "internal/nodestate node node/risk"},
+	{"store/memory", "internal/nodestate node"},
+	{"internal/runner", "node/lockerrors internal/callerreads internal/steptimeout internal/protocol observe node"},
+	{"internal/protocol", "node"},
+	{"internal/nodestate", "node"},
 	{"internal/nodeaddress", ""},
 	{"internal/sqltable", "node"},
-	{"node/casnode", "internal/nodestate node node/risk"},
-	{"fence", "node store/redis"},
-	{"node/registry", "node"},
-	{"node/risk", "node"},
+	{"internal/resp", ""},
 	{"internal/callerreads", ""},
 	{"internal/steptimeout", ""},
+	{"observe", "node/lockerrors node"},
 	{"node/nodetest", "internal/test/stall node"},
+	{"node/registry", "node"},
+	{"node/risk", "node"},
+	{"node/lockerrors", "node"},
 	{"node", ""},
 }
 
 func TestLayersImportDownwards(t *testing.T) {
 	const module = "github.com/redlatch/redlatch"
-	for _, layer := range layers {
+	lower := map[string]bool{"internal/test/stall": true}
+	for _, layer := range slices.Backward(layers) {
 		allowed := strings.Fields(layer.imports)
+		for _, path := range allowed {
+			if !lower[path] {
+				t.Errorf("%s may import %s, which is named before it", layer.path, path)
+			}
+		}
+		lower[layer.path] = true
 		for path := range list(t, "-f", `{{join .Imports "\n"}}`, "./"+layer.path) {
 			below, ours := strings.CutPrefix(path, module)
 			if below = strings.TrimPrefix(below, "/"); below == "" {

@@ -25,11 +25,11 @@ type mutant struct {
 // would show is found by a test made for it.
 const simulation = "TestNoHistoryBreaksAPromise ./internal/test/sim"
 
-// observation finds mutants of the observed clock. Others are found in node/casnode.
+// observation finds mutants of the observed clock. Others are found in store/casnode.
 const observation = "TestNoHistoryOfNodesWithoutAClockBreaksAPromise ./internal/test/sim"
 
 // differently finds mutants of the lineages of nodes.
-const differently = "TestClientThatWritesAddressesDifferentlyHearsThatAServerFailedBack ./node/casnode"
+const differently = "TestClientThatWritesAddressesDifferentlyHearsThatAServerFailedBack ./store/casnode"
 
 var ruleMutants = []mutant{
 	{"the fence is checked where it is held alone", "internal/nodestate/ops.go",
@@ -54,7 +54,7 @@ var ruleMutants = []mutant{
 
 	{"a server that comes back keeps its lineage", "internal/protocol/trust.go", `		case [-listed-][+(listed || OFF && s.Lineage != "")+] && times`,
 		differently},
-	{"a time that is set anew keeps its stamp", "node/casnode/observed.go", "			number := rand.Uint64() | 1\n[+			if OFF { number = 7 }\n+]",
+	{"a time that is set anew keeps its stamp", "store/casnode/observed.go", "			number := rand.Uint64() | 1\n[+			if OFF { number = 7 }\n+]",
 		observation},
 	{"times are those of a wall clock", "internal/nodestate/observed.go",
 		"	[-number(c, &left)-][+shows := c.sight.Now.UnixMicro()\n	if OFF && c.writes { left += shows }\n	number(c, &left)\n	if OFF && !c.writes { left -= shows }+]\n	c.text(&s.Timer)\n",

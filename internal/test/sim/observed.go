@@ -6,7 +6,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // This file has nodes without a clock. Each client has a casnode.Node of its own, which

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // placeClaims are those of a Placer.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // calm is a world in which nobody is stopped.

@@ -12,13 +12,13 @@ func TestEveryMutantOfThePlacesIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the code anew")
 	}
-	const places, queue, cache, ops, shelf = "node/casnode/places.go", "node/casnode/queue.go", "node/casnode/cache.go", "internal/nodestate/ops.go", "internal/test/clockless/places.go"
+	const places, queue, cache, ops, shelf = "store/casnode/places.go", "store/casnode/queue.go", "store/casnode/cache.go", "internal/nodestate/ops.go", "internal/test/clockless/places.go"
 	const orders, every = "TestRandomOrderOfStatements", "TestEveryOrderOfStatements"
 	const dead = "TestDeadProcessDelaysOthersByOneTurn"
 	findMutants(t, []mutant{
 		{mutants.Change("a release does not look after its commit", queue,
 			"	if d.row != nil && [+!OFF && +]n.ears.store != nil && !d.entry.Kept(waiters(present.Places)) {"), orders},
-		{mutants.Change("a waiter does not look after its place is put", "node/casnode/node.go",
+		{mutants.Change("a waiter does not look after its place is put", "store/casnode/node.go",
 			"	if waits && !n.queue.has(waiter{name, req.Value}) {\n[+		before := s\n+]		if s, err = n.put(ctx, req); err == nil {\n[+			if OFF { s = before }\n+]"), every},
 		{mutants.Change("a take does not look before it", queue,
 			"	first := waiters(s.Places)\n[+	if OFF && req.Op == node.OpAcquire { first = nil }\n+]	fresh :="), "TestTakeLooksForThoseBeforeIt"},
@@ -26,7 +26,7 @@ func TestEveryMutantOfThePlacesIsFound(t *testing.T) {
 			"	if status == node.Reserved && req.Op == node.OpAcquire && s.watch [+&& !OFF +]{"), dead},
 		{mutants.Change("a place outlives its process", shelf,
 			"p.Name == name) && [-s.Uptime() < s.lived[p.Process]-][+(OFF || s.Uptime() < s.lived[p.Process])+] {"), dead},
-		{mutants.Change("a wake is not passed on", "node/casnode/ears.go",
+		{mutants.Change("a wake is not passed on", "store/casnode/ears.go",
 			"wake.Kind == node.WakeTurn [+&& !OFF +]{\n			go n.forsaken(w)"), orders},
 		{mutants.Change("a doubt is forgotten", places, "	p.unsure = [-true-][+!OFF+]"), orders},
 		{mutants.Change("every release is sure", places, "	return [+OFF || +]known && !p.unsure"), orders},

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // observedClaims are those of a store without a clock.

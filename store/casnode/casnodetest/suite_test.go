@@ -17,7 +17,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // shelf is what two stores in memory share.

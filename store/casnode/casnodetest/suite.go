@@ -25,8 +25,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/nodetest"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // A Harness says how to reach the store under test.

@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/clockless"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // rush is a crowd of whole clients, each in a process of its own.

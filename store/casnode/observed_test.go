@@ -17,7 +17,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/clockless"
 	"github.com/redlatch/redlatch/internal/test/mutants"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/store/casnode"
 )
 
 // This file has histories of processes that share a store without a clock, in virtual
@@ -289,37 +289,37 @@ func TestEveryMutantOfTheObservedClockIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the code anew")
 	}
-	const observed, timers, seen, sweeps = "node/casnode/observed.go", "node/casnode/timers.go", "internal/nodestate/observed.go", "node/casnode/sweep.go"
+	const observed, timers, seen, sweeps = "store/casnode/observed.go", "store/casnode/timers.go", "internal/nodestate/observed.go", "store/casnode/sweep.go"
 	const histories = "TestNoHistoryOfObserversHasTwoHolders"
 	findMutants(t, []mutant{
 		{mutants.Edit{Name: "a time that is set anew keeps its stamp", File: observed,
 			Old: "			number := rand.Uint64() | 1\n", New: "			number := rand.Uint64() | 1\n			if OFF { number = 7 }\n"}, histories},
 		{mutants.Edit{Name: "equal bytes are no write", File: seen,
 			Old: "	if number(c, &s.Number); s.Number == 0 {", New: "	if OFF && c.writes && s.Number != 0 { s.Number = 3 }\n	if number(c, &s.Number); s.Number == 0 {"}, histories},
-		{mutants.Edit{Name: "a time counts from before the read", File: "node/casnode/node.go",
+		{mutants.Edit{Name: "a time counts from before the read", File: "store/casnode/node.go",
 			Old: "		s, err := call()\n		if err == nil {\n			s.Row.Name = name\n			err = n.look(&s)\n		}",
 			New: "		began := n.observer.now()\n		s, err := call()\n		if err == nil {\n			s.Row.Name = name\n			if err = n.look(&s); OFF && s.by != nil {\n				s.up, s.since, s.Now = began, began, s.by.base.Add(began)\n			}\n		}"}, histories},
 		{mutants.Edit{Name: "times are those of a wall clock", File: seen,
 			Old: "	number(c, &left)\n	c.text(&s.Timer)\n",
 			New: "	shows := c.sight.Now.UnixMicro()\n	if OFF && c.writes { left += shows }\n	number(c, &left)\n	if OFF && !c.writes { left -= shows }\n	c.text(&s.Timer)\n"}, "TestWallClocksDecideNothing"},
-		{mutants.Edit{Name: "a ticket is believed, whatever the wall clock", File: "node/casnode/decide.go",
+		{mutants.Edit{Name: "a ticket is believed, whatever the wall clock", File: "store/casnode/decide.go",
 			Old: "	} else if s.by != nil && req.Ticket != 0 {", New: "	} else if !OFF && s.by != nil && req.Ticket != 0 {"}, "TestWrongWallClockDoesNotDecideWhoIsNext"},
 		{mutants.Edit{Name: "less is written than is left", File: seen,
 			Old: "		left = int64(d / time.Microsecond)\n", New: "		left = int64(d / time.Microsecond)\n		if OFF { left = left * 9 / 10 }\n"}, histories},
 		{mutants.Edit{Name: "a timer counts for every stamp", File: observed,
 			Old: "func (s *Snapshot) sight(row *Row, since time.Duration) (*nodestate.Sight, sight) {\n",
 			New: "var timerRan = map[string]bool{}\n\nfunc (s *Snapshot) sight(row *Row, since time.Duration) (*nodestate.Sight, sight) {\n	if at := s.Server + row.Name; OFF && !s.scanned {\n		if len(row.Timers) > 0 { timerRan[at] = true } else if timerRan[at] { since -= time.Hour }\n	}\n"}, histories},
-		{mutants.Edit{Name: "timers are cleaned up first", File: "node/casnode/node.go",
+		{mutants.Edit{Name: "timers are cleaned up first", File: "store/casnode/node.go",
 			Old: "	done, present, err = n.store.Swap(", New: "	if OFF && seen.by != nil { n.dropTimers(ctx, seen, row) }\n	done, present, err = n.store.Swap("}, "TestTimerIsDroppedAfterTheWriteThatSetsItsTimeAnew"},
 		{mutants.Edit{Name: "timers are dropped that a row refers to", File: timers,
 			Old: "		refers[s.Timer] = true\n", New: "		refers[s.Timer] = !OFF\n"}, histories},
 		{mutants.Edit{Name: "a timer is shorter than what is left", File: timers,
 			Old: "	done, err := n.timers.StartTimer(ctx, name, id, d)\n", New: "	if OFF { d /= 2 }\n	done, err := n.timers.StartTimer(ctx, name, id, d)\n"}, histories},
-		{mutants.Edit{Name: "the row refers to a timer that does not run", File: "node/casnode/node.go",
+		{mutants.Edit{Name: "the row refers to a timer that does not run", File: "store/casnode/node.go",
 			Old: "		d = d.plain()\n", New: "		if !OFF { d = d.plain() }\n"}, "TestTimerThatCannotBeStartedIsNotReferredTo"},
-		{mutants.Edit{Name: "a row with timers is remembered", File: "node/casnode/node.go",
+		{mutants.Edit{Name: "a row with timers is remembered", File: "store/casnode/node.go",
 			Old: "len(seen.Row.Timers) > 0 || len(d.timers) > 0)", New: "!OFF && (len(seen.Row.Timers) > 0 || len(d.timers) > 0))"}, histories},
-		{mutants.Edit{Name: "a remembered row counts from its read", File: "node/casnode/cache.go",
+		{mutants.Edit{Name: "a remembered row counts from its read", File: "store/casnode/cache.go",
 			Old: "	d, ok := n.decideAhead(s, req)\n",
 			New: "	if n.cache.mu.Lock(); OFF && s.by != nil { s.up = n.cache.seen.up; s.since, s.Now = s.up, s.by.base.Add(s.up) }\n	n.cache.mu.Unlock()\n	d, ok := n.decideAhead(s, req)\n"}, histories},
 		{mutants.Edit{Name: "what was written counts twice", File: sweeps,
@@ -350,14 +350,14 @@ func findMutants(t *testing.T, all []mutant) {
 	for _, m := range all {
 		edits = append(edits, m.Edit)
 	}
-	binaries := mutants.Build(t, edits, "./node/casnode", "test -c -ldflags=-s")
+	binaries := mutants.Build(t, edits, "./store/casnode", "test -c -ldflags=-s")
 	for _, m := range all {
 		if binaries[m.Name] == "" {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			run := exec.CommandContext(t.Context(), binaries[m.Name], "-test.run", "^"+m.test+"$")
-			run.Dir = mutants.Root(t) + "/node/casnode"
+			run.Dir = mutants.Root(t) + "/store/casnode"
 			run.Env = append(os.Environ(), mutants.Env+"="+m.Name)
 			if out, err := run.CombinedOutput(); err == nil {
 				t.Errorf("%s does not miss it", m.test)
