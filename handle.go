@@ -90,8 +90,8 @@ func (l *Lease) Detach() (string, error) {
 //
 // A handle is attached once. Attach cannot see whether another process has the
 // lease too, and after a second Attach two hold the lock with one token.
-func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
-	h, err := parseHandle(text)
+func (c *Client) Attach(ctx context.Context, handle string) (*Lease, error) {
+	h, err := parseHandle(handle)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 // extends the lease, it loses it, at its next extension after a quorum of nodes
 // has executed the release; the client repeats it on nodes that did not answer.
 // With a *QuorumError that process may keep the lock.
-func (c *Client) Release(ctx context.Context, text string) error {
-	h, err := parseHandle(text)
+func (c *Client) Release(ctx context.Context, handle string) error {
+	h, err := parseHandle(handle)
 	if err != nil {
 		return err
 	}
