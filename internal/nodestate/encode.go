@@ -11,7 +11,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file writes entries and markers as bytes, for nodes that store them whole.
+// This file writes entries as bytes, for nodes that store them whole; marker.go does markers.
 // Equal states have equal bytes. A state is written and read by the same walk.
 
 // encoding is the version of the format. It is the first byte.
@@ -110,53 +110,6 @@ func (r *Records) code(c *codec) {
 			r.complete(*o, until)
 		}
 	})
-}
-
-// AppendTo appends the marker.
-func (m *Marker) AppendTo(b []byte) []byte { return m.encode(b, nil) }
-
-// DecodeMarker reads what AppendTo wrote. No bytes are no marker.
-func DecodeMarker(b []byte) (m Marker, err error) {
-	if err = m.decode(b, nil); err != nil {
-		return Marker{}, err
-	}
-	return m, nil
-}
-
-func (m *Marker) encode(b []byte, s *Sight) []byte {
-	c := writing(s)
-	m.code(c)
-	return c.written(b)
-}
-
-func (m *Marker) decode(b []byte, s *Sight) error {
-	if len(b) == 0 {
-		return nil
-	}
-	c := reading(b, s)
-	m.code(c)
-	return c.read()
-}
-
-func (m *Marker) code(c *codec) {
-	g := &m.Guard
-	c.text(&m.ID)
-	c.text(&g.Membership)
-	c.text(&g.Nodes)
-	number(c, &g.MaxTTL)
-	number(c, &g.Window)
-	number(c, &g.Quarantine)
-	number(c, &g.Replicas)
-	number(c, &g.ReplicaLag)
-	number(c, &g.Generation)
-	c.bool(&g.Told)
-	c.text(&g.From)
-	c.time(&m.TrustedFrom)
-	number(c, &m.Lasts)
-	c.text(&m.Reason)
-	number(c, &m.Epoch)
-	c.text(&m.Lineage)
-	c.text((*string)(&m.Epochs))
 }
 
 // codec writes values, or reads what it wrote. After an error bad is set, and it
