@@ -57,7 +57,8 @@ type NodeState struct {
 	Node string
 	// Trusted says that the node grants locks.
 	Trusted bool
-	// Left is how long the node will be in quarantine; 0 if it is trusted.
+	// Left is how long the node will be in quarantine; 0 if it is trusted, and while it
+	// has to be marked.
 	Left time.Duration
 	// Reason is why it is in quarantine. ReasonBarred does not end by itself:
 	// Left is 0, and Err says what to do.

@@ -97,9 +97,8 @@ func TestMembershipOfOneBesideOneOfThreeIsRefused(t *testing.T) {
 		}
 		early := locktest.MustLock(t, alone(false), "pay", redlatch.LockOptions{NoKeepAlive: true})
 		w.unmarked("1")
-		_, err := admin.New(w.client("1 2 3")).Init(t.Context(), nil)
-		must(t, err)
-		err = early.Extend(t.Context())
+		must(t, runInit(t, w.client("1 2 3"), nil))
+		err := early.Extend(t.Context())
 		locktest.WantErr(t, err, redlatch.ErrLost, redlatch.ErrConfig)
 		wantText(t, err, "this client lacks 2 3")
 		time.Sleep(quarantine)
@@ -130,10 +129,9 @@ func TestMembershipOfOneBesideOneOfThreeIsRefused(t *testing.T) {
 func TestTTLAboveTheMarkersIsRefusedWithTheGuardOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		_, err := admin.New(w.client("1 2 3")).Init(t.Context(), nil)
-		must(t, err)
+		must(t, runInit(t, w.client("1 2 3"), nil))
 		c := locktest.NewClient(t, w.nodes("1 2 3"), redlatch.Options{Guard: redlatch.GuardOff})
-		_, err = c.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: 31 * time.Second})
+		_, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: 31 * time.Second})
 		locktest.WantErr(t, err, redlatch.ErrConfig)
 		wantText(t, err, "TTL is 31s", "30s")
 		must(t, try(t, c)) // though they are quarantined
@@ -161,8 +159,7 @@ func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 		client := func(maxTTL time.Duration) *redlatch.Client {
 			return locktest.NewClient(t, w.nodes("1 2 3"), redlatch.Options{TTL: 2 * time.Second, Cluster: redlatch.Cluster{MaxTTL: maxTTL}})
 		}
-		_, err := admin.New(client(20*time.Second)).Init(t.Context(), &admin.InitOptions{AssumeFresh: true})
-		must(t, err)
+		must(t, runInit(t, client(20*time.Second), &admin.InitOptions{AssumeFresh: true}))
 		w.all[0].Empty()
 		w.all[1].Empty()
 		locktest.WantErr(t, try(t, client(2*time.Second)), redlatch.ErrConfig)
@@ -193,8 +190,7 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 			w.all[1].Empty()
 			if init {
 				w.down(true, "1")
-				_, err := admin.New(w.client("1 2 3")).Init(t.Context(), nil)
-				wantText(t, err, "1 of 3 nodes confirm this membership, where 2 are needed")
+				wantText(t, runInit(t, w.client("1 2 3"), nil), "1 of 3 nodes confirm this membership, where 2 are needed")
 			}
 			for range 2 * quarantine / time.Second {
 				if try(t, old) == nil {
@@ -207,6 +203,22 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestServerThatMissedAChangeIsNoWitness has 4 come back as it was before a change there
+// and back. It is marked again, and counts for the next init.
+func TestServerThatMissedAChangeIsNoWitness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.inService("1 2 3 4 5")
+		before := w.all[3].Save()
+		w.changed("1 2 3", "1 2 3 4 5")
+		w.changed("1 2 3 4 5", "1 2 3")
+		w.all[3].Load(before)
+		w.down(true, "2 5")
+		w.all[2].Empty()
+		wantText(t, runInit(t, w.client("1 2 3 4 5"), nil), "1 of 5 nodes confirm")
+	})
 }
 
 // TestServerThatLostItsDataComesBackHoweverManyNoticeIt has many clients notice at the
@@ -254,8 +266,7 @@ func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 			return err
 		},
 		"by looking": func(t *testing.T, c *redlatch.Client, _ string) error {
-			_, err := admin.New(c).Init(t.Context(), nil)
-			return err
+			return runInit(t, c, nil)
 		},
 	} {
 		locktest.Run(t, how, func(t *testing.T) {
@@ -267,8 +278,7 @@ func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 			for _, g := range w.all[:3] {
 				g.Empty()
 			}
-			_, err := admin.New(c).Init(t.Context(), &admin.InitOptions{AssumeFresh: true})
-			locktest.WantErr(t, err, admin.ErrNotFresh)
+			locktest.WantErr(t, runInit(t, c, &admin.InitOptions{AssumeFresh: true}), admin.ErrNotFresh)
 		})
 	}
 }
@@ -282,12 +292,10 @@ func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 		wantText(t, err, "new, or lost its data", "quarantined for another 32s", "wait until quarantine ends, as redlatch init does", "may still be held",
 			"redlatch init --assume-fresh")
 		// After that report they can still be declared new: none has been in service.
-		_, err = admin.New(c).Init(t.Context(), &admin.InitOptions{AssumeFresh: true})
-		must(t, err)
+		must(t, runInit(t, c, &admin.InitOptions{AssumeFresh: true}))
 		must(t, try(t, c))
 		w.all[1].Empty()
-		_, err = admin.New(c).Init(t.Context(), &admin.InitOptions{AssumeFresh: true})
-		locktest.WantErr(t, err, admin.ErrNotFresh)
+		locktest.WantErr(t, runInit(t, c, &admin.InitOptions{AssumeFresh: true}), admin.ErrNotFresh)
 	})
 }
 

@@ -66,7 +66,7 @@ func readiness(s runner.NodeState) Readiness {
 	case s.Left > 0:
 		r.Why, r.Left = "quarantined: "+lockerrors.Reason(s.Reason), s.Left
 	case !s.Trusted:
-		r.Why = "not marked, and too few nodes answer to confirm the membership: run redlatch init when they do"
+		r.Why = "not marked, since too few nodes confirm the membership: redlatch init says what is missing"
 	case s.Marked != nil && s.TrustedFor < protocol.Settling(s.Marked.MaxTTL):
 		r.Why, r.Left = "trusted; the held locks are being copied to it", protocol.Settling(s.Marked.MaxTTL)-s.TrustedFor
 	case s.Marked != nil && s.Replicas < s.Marked.Replicas:

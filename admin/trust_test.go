@@ -72,8 +72,7 @@ func TestInitThatWaitsMarksAgainWhatIsLostMeanwhile(t *testing.T) {
 		time.AfterFunc(20*time.Second, w.all[1].Empty)
 		time.AfterFunc(22*time.Second, func() { w.down(true, "3") })
 		time.AfterFunc(26*time.Second, func() { w.down(false, "3") })
-		_, err := admin.New(w.client("1 2 3")).Init(t.Context(), &admin.InitOptions{Wait: true})
-		must(t, err)
+		must(t, runInit(t, w.client("1 2 3"), &admin.InitOptions{Wait: true}))
 		if took := time.Since(start); took < 20*time.Second+quarantine {
 			t.Errorf("a node lost its data after 20s, and after %v it was all over", took)
 		}
@@ -98,8 +97,7 @@ func TestInitDoesNotWaitWhereANodeIsMissing(t *testing.T) {
 		w := newWorld(t)
 		w.down(true, "1")
 		start := time.Now()
-		_, err := admin.New(w.client("1 2 3")).Init(t.Context(), &admin.InitOptions{Wait: true})
-		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		locktest.WantErr(t, runInit(t, w.client("1 2 3"), &admin.InitOptions{Wait: true}), redlatch.ErrNoQuorum)
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("it took %v to say that a node does not answer", took)
 		}

@@ -43,13 +43,13 @@ func (s NodeState) Silent() bool { return s.Err != nil && !errors.Is(s.Err, node
 func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, error) {
 	states := c.AdoptMarkers(ctx, "")
 	if mark != node.MarkFresh {
-		states, _, left := c.markNeeded(ctx, max(c.cfg.NodeTimeout, markLimit), "", states)
-		for i := range states {
+		after, _, left := c.markNeeded(ctx, max(c.cfg.NodeTimeout, markLimit), "", states)
+		for i := range after {
 			if left.Has(i) {
-				states[i].Err = c.unconfirmed(states[i].Node, states)
+				after[i].Err = c.unconfirmed(after[i].Node, states)
 			}
 		}
-		return states, nil
+		return after, nil
 	}
 	var waiting protocol.Set
 	for i, s := range states {
@@ -77,9 +77,9 @@ func (c *Cluster) MarkMissing(ctx context.Context, before []NodeState) []NodeSta
 }
 
 // markNeeded marks the nodes that protocol.ToMark and ToTake name. before is what their
-// markers say. It is the one rule by which nodes are marked: for init, for a
-// check of readiness, and in the background. It returns the states, the nodes that
-// it sent a marker, and those without one that it did not.
+// markers say. It is the one rule for a MarkWrite: of init, of a check of readiness, and
+// in the background. It returns the states, the nodes that it sent a marker, and those
+// without one that it did not.
 func (c *Cluster) markNeeded(ctx context.Context, limit time.Duration, name string, before []NodeState) (states []NodeState, mark, left protocol.Set) {
 	seen := make([]protocol.Seen, len(before))
 	mine := c.guard.parameters()
@@ -131,12 +131,13 @@ func (c *Cluster) note(ctx context.Context, limit time.Duration, name string, be
 	}
 }
 
-// unconfirmed says why a node without a marker was not marked.
+// unconfirmed says why a node without a marker was not marked, by what protocol.ToMark
+// went by: the states before that.
 func (c *Cluster) unconfirmed(name string, states []NodeState) error {
 	confirm, silent, then := 0, []string(nil), "another membership was seen in service: see redlatch doctor"
 	for _, s := range states {
 		switch {
-		case s.Err == nil && s.Marked != nil:
+		case s.Err == nil && s.Marked != nil && s.Marked.Generation >= c.guard.parameters().Generation:
 			confirm++
 		case s.Silent():
 			silent = append(silent, s.Node)
