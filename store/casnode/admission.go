@@ -16,7 +16,7 @@ func (n *Node) Queued() int { return int(n.queued.Load()) }
 const longestQueue = 20
 
 // turn waits until a request may use the store, and returns the context that it
-// has then. An error says that nothing was sent.
+// has then. An error says that nothing was sent. It is not the turn of a waiter in a queue.
 //
 // A release may wait for longer than its time limit, which begins with its turn:
 // a client that gives up a lock must not leave it behind because others do the same at

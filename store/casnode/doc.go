@@ -53,16 +53,17 @@
 // # The marker
 //
 // The marker is a row like the others, under MarkerName, which is no name of a
-// lock. It says which server wrote it. A server whose identity is another one is
-// quarantined until every lock that it may have forgotten has expired. A store
-// that never forgets returns the same identity for ever, and works the same way.
+// lock. It says which server wrote it. A server whose identity is another one, or
+// without a marker, is quarantined until every lock that it may have forgotten has
+// expired, and every token is outside the window. A store that never forgets returns
+// the same identity for ever, and works the same way.
 // (A backup that is restored forgets, and brings back an identity that is kept in
 // the data.)
 //
 // # What a store can do besides
 //
-// A store declares more abilities by implementing Preparer, Sweeper, Hearer, Stamper,
-// Placer and Timers. With a Stamper, a request that nobody contends for is one
+// A store declares more abilities by implementing Preparer, Sweeper, Hearer or Ringer,
+// Stamper, Placer and Timers. With a Stamper, a request that nobody contends for is one
 // statement: the node remembers what it wrote last, and writes without a Read. The
 // statement compares all that was remembered, and the clock. The times in the row count
 // from the statement, so the row never expires before its holder believes so.

@@ -15,8 +15,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// ears hear the wakes of a store. Until they do, and where the store is no Hearer,
-// waiters poll.
+// ears hear the wakes of a store. Until they do, and where the store is neither a Hearer
+// nor a Ringer, waiters poll.
 type ears struct {
 	store Hearer // nil if nothing can be heard
 
@@ -40,7 +40,7 @@ const remembered = 2 * time.Minute
 const deafFor = 5 * time.Second
 
 // Listen calls f with every wake for the waiters of this node. It never does if
-// the store is no Hearer.
+// the store is neither a Hearer nor a Ringer.
 func (n *Node) Listen(f func(node.Wake)) (stop func()) {
 	e := &n.ears
 	e.mu.Lock()

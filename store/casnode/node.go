@@ -50,7 +50,7 @@ type Options struct {
 	// connections. The others wait for their turn in the node, and get
 	// node.ErrBusy if that takes too long. Defaults to no limit.
 	Requests int
-	// Poll has waiters poll, though the store is a Hearer. Defaults to false.
+	// Poll has waiters poll, though the store is a Hearer or a Ringer. Defaults to false.
 	Poll bool
 	// Uptime is a monotonic clock, by which the times in a store without a clock
 	// are counted. It is for tests. Defaults to that of the process.

@@ -17,7 +17,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// places are what this process has in the queues.
+// places are what this process, which is one Node, has in the queues.
 type places struct {
 	store   Placer // nil if the queues are in the rows
 	process string

@@ -11,7 +11,8 @@ import (
 )
 
 // This file is the queue of a store that keeps it in places: see Placer. The rules are
-// those of nodestate, which sees the first places.
+// those of nodestate, which sees the first places. What this process has in it is in
+// places.go.
 //
 //	who comes       puts a place, and reads what is there after that
 //	who is first    takes the lock, in a write that removes its place

@@ -105,7 +105,8 @@ type Store interface {
 // Write is what a Swap writes.
 type Write struct {
 	Row Row
-	// Wakes are sent if the row was written. A store that is no Hearer ignores them.
+	// Wakes are sent if the row was written. A store that is neither a Hearer nor a
+	// Ringer ignores them.
 	Wakes []Wake
 	// Stamped says that nobody has read the row and the marker together, and that
 	// the clock is a guess; see Stamper.
@@ -118,8 +119,9 @@ type Write struct {
 }
 
 // Wake is a text for a process: of letters, digits, spaces, + and /, up to 2,000. It
-// may get lost. Without a process it is for all. Waiter is whose place the row is kept
-// for: a Swap that is refused if that is gone need not look at the places after it.
+// may get lost. In a Placer each is for a process; elsewhere it has none, and is for
+// all. Waiter is whose place the row is kept for: a Swap that is refused if that is gone
+// need not look at the places after it.
 type Wake struct{ Process, Text, Waiter string }
 
 // Preparer is implemented by a store that has to be prepared, such as one whose
@@ -175,7 +177,9 @@ type Place struct {
 	// Name is that of the lock. Waiter is who waits: letters, digits, - and _, up to
 	// 400. There is one place of a waiter for a name.
 	Name, Waiter string
-	// Process is whose it is: letters and digits, up to 32. The place lives with it.
+	// Process is whose it is: letters and digits, up to 32. The place lives with it. A
+	// process is one Node: a program that has several is several processes, whose names
+	// have the same beginning (ProgramSize).
 	Process string
 	// Ticket is when the waiter came. Places are ordered by it, then by Waiter. A
 	// store that has an order of its own may take that: a revision, a sequence.

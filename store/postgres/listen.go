@@ -52,9 +52,10 @@ func (s *store) hearsItself(ctx context.Context) bool {
 	return came
 }
 
-// line is a connection that listens, for all nodes of this program that have the same
-// table and address: at a notification the server wakes all that listen.
-type line struct {
+// listener is the connection that listens for all nodes of this program that have the
+// same table and address. There is only one, because at a notification the server wakes
+// every connection that listens.
+type listener struct {
 	ears  map[*ear]bool
 	hears bool // no wake is missed
 	stop  func()
@@ -69,12 +70,12 @@ type ear struct {
 }
 
 var (
-	hearing sync.Mutex // guards lines and what they have
-	// lines are all of them, by channel, and by address or pool.
-	lines = map[[2]any]*line{}
+	hearing sync.Mutex // guards listeners and what they have
+	// listeners are all of them, by channel, and by address or pool.
+	listeners = map[[2]any]*listener{}
 )
 
-func (l *line) each(f func(*ear)) {
+func (l *listener) each(f func(*ear)) {
 	hearing.Lock()
 	defer hearing.Unlock()
 	for e := range l.ears {
@@ -82,7 +83,7 @@ func (l *line) each(f func(*ear)) {
 	}
 }
 
-// Hear hears the notifications for a process, over a line.
+// Hear hears the notifications for a process, over a listener.
 func (s *store) Hear(ctx context.Context, process string, ready func(), heard func(string)) error {
 	key := [2]any{s.channelOf(process), s.pool}
 	if s.own {
@@ -90,11 +91,11 @@ func (s *store) Hear(ctx context.Context, process string, ready func(), heard fu
 	}
 	e := &ear{process, ready, heard, make(chan error, 1)}
 	hearing.Lock()
-	l := lines[key]
+	l := listeners[key]
 	if l == nil {
 		on, stop := context.WithCancel(context.Background())
-		l = &line{ears: map[*ear]bool{}, stop: stop}
-		lines[key] = l
+		l = &listener{ears: map[*ear]bool{}, stop: stop}
+		listeners[key] = l
 		go func() {
 			err := s.hear(on, process, func() { l.each(func(e *ear) { l.hears = true; e.ready() }) }, func(text string) {
 				to, text, _ := strings.Cut(text, " ")
@@ -104,7 +105,7 @@ func (s *store) Hear(ctx context.Context, process string, ready func(), heard fu
 					}
 				})
 			})
-			l.each(func(e *ear) { delete(lines, key); e.ended <- err })
+			l.each(func(e *ear) { delete(listeners, key); e.ended <- err })
 		}()
 	}
 	if l.ears[e] = true; l.hears {
@@ -115,8 +116,8 @@ func (s *store) Hear(ctx context.Context, process string, ready func(), heard fu
 		hearing.Lock()
 		defer hearing.Unlock()
 		if delete(l.ears, e); len(l.ears) == 0 {
-			if l.stop(); lines[key] == l {
-				delete(lines, key)
+			if l.stop(); listeners[key] == l {
+				delete(listeners, key)
 			}
 		}
 	}()
@@ -128,7 +129,7 @@ func (s *store) Hear(ctx context.Context, process string, ready func(), heard fu
 	}
 }
 
-// hear hears a line until that breaks or goes silent. A pooler in transaction mode
+// hear hears a listener until that breaks or goes silent. A pooler in transaction mode
 // accepts a LISTEN and delivers nothing, so a message to itself has to come back first.
 func (s *store) hear(ctx context.Context, process string, ready func(), heard func(string)) error {
 	limited, cancel := context.WithTimeout(ctx, echoLimit)

@@ -104,7 +104,7 @@ func newNode(pool *pgxpool.Pool, opts Options) (*Node, error) {
 		opts.Name = fmt.Sprintf("postgres://%s/%s/%s", hostPort(c), url.PathEscape(c.Database), name)
 	}
 	n := &Node{poll: opts.Poll}
-	n.store = &store{pool: pool, name: opts.Name, table: table, places: placesOf(table), channel: channelOf(name), texts: map[kind]statement{}}
+	n.store = &store{pool: pool, name: opts.Name, table: table, places: placesOf(table), channel: channelPrefix(name), texts: map[kind]statement{}}
 	n.store.queue = n.store.statements()
 	for _, k := range kinds() {
 		n.store.texts[k] = n.store.statement(k)

@@ -25,9 +25,9 @@ func quote(table string) (name, quoted string, err error) {
 	return name, quoted, err
 }
 
-// channelOf returns what the names of the channels for notifications about a table
+// channelPrefix returns what the names of the channels for notifications about a table
 // begin with. With the process they are shorter than the 63 bytes that are allowed.
-func channelOf(table string) string {
+func channelPrefix(table string) string {
 	sum := sha256.Sum256([]byte(strings.ToLower(table)))
 	return "redlatch_" + hex.EncodeToString(sum[:8])
 }
