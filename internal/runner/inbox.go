@@ -11,7 +11,7 @@ import (
 )
 
 // inbox passes the nodes' notifications to the claims that wait. One inbox
-// serves all names of a client.
+// serves all names of a client. (That of a Redis node is the channel by which they come.)
 type inbox struct {
 	missed atomic.Uint32 // how often a node reported that notifications may have been lost
 

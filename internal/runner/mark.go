@@ -13,8 +13,8 @@ import (
 )
 
 // This file brings nodes back into service that have lost their marker, or
-// whose marker is from before a restart. A node reports this to who
-// acquires or repairs there, and writes nothing. Then a separate request, in the
+// whose marker is from before a restart. A node reports this to who acquires, extends
+// or repairs there, and writes nothing. Then a separate request, in the
 // background, writes the marker. The quarantine begins with that write.
 
 // marking marks nodes for a client. One marking is in flight at a time.
@@ -103,7 +103,8 @@ func (c *Cluster) markAgain(name string) (marked int) {
 	return marked
 }
 
-// Quarantined returns the nodes that are known to be in quarantine.
+// Quarantined returns the nodes that are known to be out of service: in quarantine, or
+// still to be marked.
 func (c *Cluster) Quarantined() []observe.Result {
 	var out []observe.Result
 	for _, m := range c.members {
@@ -114,7 +115,7 @@ func (c *Cluster) Quarantined() []observe.Result {
 	return out
 }
 
-// quarantine is why a node does not grant, and until when, on the client's clock.
+// quarantine is why a node is out of service, and until when, on the client's clock.
 // The end is absent while the node has to be marked: its quarantine has not begun.
 type quarantine struct {
 	quarantineEnd    protocol.When
@@ -134,8 +135,8 @@ func (m *Member) inQuarantine(now time.Duration) bool {
 	return q != nil && !q.ends(now)
 }
 
-// quarantine returns what the node answers in quarantine; false if it is in none, as
-// far as is known.
+// quarantine returns what the node answers while it is out of service; false if it is
+// not, as far as is known.
 func (m *Member) quarantine() (reply node.Reply, ok bool) {
 	q, now := m.quarantined.Load(), m.cluster.clock.Uptime()
 	if q == nil || q.quarantineEnd.Reached(now) {
@@ -148,7 +149,7 @@ func (m *Member) quarantine() (reply node.Reply, ok bool) {
 	return reply, true
 }
 
-// noteQuarantine logs when a node is quarantined, and when it is back in
+// noteQuarantine logs when a node is out of service, and when it is back in
 // service, once each, and reports whether that has changed. Only a grant after a
 // check of the marker shows that it is back.
 func (m *Member) noteQuarantine(op node.Op, reply node.Reply) (changed bool) {

@@ -96,7 +96,7 @@ func (cl *Claim) PassOn(by Owner) bool {
 	wants, ages := cl.core.WantsReserve(&s.view), cl.core.Ages(&s.view)
 	cl.mu.Unlock()
 	s.reuse()
-	a.letGo(nil)
+	a.unpark(nil)
 	if wants || ages {
 		cl.follow(protocol.LineNews{Wants: true}, ages)
 	}

@@ -100,15 +100,15 @@ func (a *Attempt) enter(ctx context.Context) bool {
 	return !ended
 }
 
-// do executes effects. It returns how many callers the lease is to be told of, 0
-// for nothing to tell. The mutex is held.
+// do executes effects, but for a PassTo: PassOn does that. It returns how many callers the
+// lease is to be told of, 0 for nothing to tell. The mutex is held.
 func (qs *queues) do(c *Cluster, q *queue, out []protocol.LineEffect) (tell int) {
 	for i := range out {
 		switch e := &out[i]; e.Kind {
 		case protocol.LetIn:
-			e.Waiter.Caller.(*Attempt).letGo(q)
+			e.Waiter.Caller.(*Attempt).unpark(q)
 		case protocol.AskBeside:
-			e.Waiter.Caller.(*Attempt).letGo(nil)
+			e.Waiter.Caller.(*Attempt).unpark(nil)
 		case protocol.Tell:
 			tell = e.Waiters
 		case protocol.LookAt:
@@ -126,9 +126,9 @@ func (qs *queues) do(c *Cluster, q *queue, out []protocol.LineEffect) (tell int)
 	return tell
 }
 
-// letGo wakes the caller, which returns from enter: it is to ask, for a queue, or got
+// unpark signals the caller, which returns from enter: it is to ask, for a queue, or got
 // the lease.
-func (a *Attempt) letGo(q *queue) {
+func (a *Attempt) unpark(q *queue) {
 	a.queue = q
 	a.turn.signal <- struct{}{}
 }
