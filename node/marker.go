@@ -87,7 +87,8 @@ type MarkRequest struct {
 }
 
 // A MarkReply is the answer to a MarkRequest. Its Status is Granted if the marker is
-// valid and the node is trusted, Quarantined, Misconfigured, Stale, or Absent.
+// valid and the node is trusted, Quarantined, Misconfigured, Stale, or Absent: there is no
+// marker, or none that is valid now.
 type MarkReply struct {
 	Status Status
 	Marker
@@ -138,11 +139,14 @@ const (
 	// MarkRead writes nothing.
 	MarkRead Mark = iota
 	// MarkWrite writes the marker, with a quarantine, if there is none, or if
-	// it is from another server, from a clock that was set back since, or from
-	// another membership in a lower Generation.
+	// it is from another server, from a clock that was set back since, from before a
+	// marking that the client knows of (Epoch), or from a lower Generation, of another
+	// membership too.
 	MarkWrite
-	// MarkFresh is like MarkWrite, but trusts the node at once: it cannot have
-	// forgotten a lock, because there was none.
+	// MarkFresh trusts the node at once if it has no marker, or is quarantined because it
+	// had none (ReasonNew): its sender knows that it cannot have forgotten a lock, because
+	// there was none. Of this membership, it writes a marker from before a restart, a
+	// marking or a change with a quarantine, as MarkWrite does. It changes no other one.
 	MarkFresh
 	// MarkReplace writes the marker over another membership's, or over that of a lower
 	// Generation, with a quarantine of Least at the least. If the Guard is Told, so is

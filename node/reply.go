@@ -29,8 +29,9 @@ const (
 	// Ahead: Token is ahead of the node's clock by more than Window, and above
 	// the fence by more than TokenLeap.
 	Ahead
-	// Quarantined: the node may have forgotten locks and does not grant until
-	// they have expired. Left says for how long, Reason why.
+	// Quarantined: the node may have forgotten locks and does not grant until it is
+	// marked, and they have expired after that. Left says how long the quarantine lasts:
+	// if it NeedsMark, from the moment when it is marked. Reason says why.
 	Quarantined
 	// Misconfigured: the node is marked for another membership, or with other
 	// cluster parameters. Guard says which.

@@ -195,9 +195,9 @@ type Parting struct {
 type Waiting struct {
 	// Wait asks a node with a queue to queue Value when an OpAcquire is refused
 	// with Held, Foreign or Reserved, or to renew its place. The place of the
-	// head lapses if it is not renewed for WaiterLease, or for TurnLease after
-	// it was notified. Places behind it may lapse with it, if their waiters were
-	// called (WakeCall) and did not ask.
+	// head lapses if it is not renewed for WaiterLease (unless places live with their
+	// processes), or for TurnLease after it was notified. Places behind it may lapse
+	// with it, if their waiters were called (WakeCall) and did not ask.
 	Wait bool
 
 	// Ticket is the waiter's time of arrival in microseconds, the same on every

@@ -19,7 +19,8 @@ type Wake struct {
 // WakeKind is the kind of a Wake.
 type WakeKind uint8
 
-// The kinds of notification.
+// The kinds of notification. A node that keeps each place by itself, as long as its
+// process lives, sends neither WakeNear nor WakeCall.
 const (
 	// WakeTurn: the name is free, and kept for you for TurnLease.
 	WakeTurn WakeKind = iota + 1
@@ -37,12 +38,14 @@ const (
 
 const (
 	// WaiterLease is how long the head of a node queue keeps its place without
-	// renewing it.
+	// renewing it, and a name that is free for it where it cannot be notified. Where
+	// places live as long as their processes, only the second holds.
 	WaiterLease = time.Second
 
 	// TurnLease is how long a Waker keeps a free name for the waiter that it
 	// notified. A waiter that does not ask by then loses its place, together
-	// with those behind it that were called. A waiter that is alive gets its
-	// place back when it asks.
+	// with those behind it that were called, or with all places for that name of its
+	// process if they live with that. A waiter that is alive gets its place back when
+	// it asks.
 	TurnLease = 300 * time.Millisecond
 )

@@ -12,17 +12,18 @@ import (
 // store/redis/lua/mark.lua, with lib/marker.lua and lib/guard.lua, does the same. The zero value is
 // no marker.
 //
-//	             MarkWrite              TrustedFrom
-//	no marker ───────────▶ quarantined ────────────▶ trusted
-//	    ▲                      ▲   │                   │  │
-//	    │ flushed              │   │ MarkBar           │  │ MarkBar
-//	    │          MarkWrite   │   ▼                   │  │
-//	 anywhere      after a     │  barred ◀─────────────┼──┘
-//	               restart     │   │ MarkReplace       │ restarted, clock set back
-//	                           ├───┘                   ▼
-//	                           └───────────── marked by another ID
+//	no marker               MarkWrite                            quarantined
+//	no marker               MarkFresh                            trusted
+//	quarantined, as new     MarkFresh                            trusted
+//	quarantined             its end, TrustedFrom                 trusted
+//	quarantined, trusted    a restart, or the clock is set back  has to be marked again
+//	has to be marked again  MarkWrite                            quarantined
+//	any                     MarkBar                              barred
+//	any, also barred        MarkReplace                          quarantined
+//	any                     all data is lost                     no marker
 //
-// MarkFresh on a server without a marker trusts it at once.
+// MarkBar and MarkReplace change nothing if the marker is valid for their membership.
+// MarkWrite also writes over a lower generation.
 type Marker struct {
 	// ID is the server that wrote it.
 	ID string

@@ -8,17 +8,20 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Queue has the waiters for one name, ordered by ticket and then by value: of nodes
-// whose entries have them. Elsewhere each waiter has a place (places.go), Waiters are
-// the first three, and Head is for whom a free name is kept. Only
-// the head can lapse, together with waiters behind it that were called and did
-// not ask. All others delay nobody.
+// Queue has the waiters for one name.
+//
+// Where the queue is in the entry, Waiters are all of them, ordered by ticket, kind and
+// value, and Head is the one that was last seen in front. Only the head can lapse,
+// together with waiters behind it that were called and did not ask. All others delay
+// nobody.
+//
+// Where the queue is in places (places.go), Waiters are the first three, and Head is the
+// one for whom a free name is kept, until Lapses. What is below Notice is not used.
 type Queue struct {
 	Waiters []node.Waiter
 
-	// Head is the value that was last seen at the head, Lapses is when it loses
-	// its place, and Notice what it was notified of. Only a request of its own
-	// renews its place.
+	// Lapses is when the head loses its place, or its turn, and Notice what it was
+	// notified of. Only a request of its own renews its place.
 	Head   string
 	Lapses time.Time
 	Notice Notice
@@ -90,7 +93,8 @@ func (s *serving) tell(kind node.WakeKind, value string) {
 
 // serve makes sure that the head of the queue is alive, and that it is notified
 // if there is room for it beside the holders. So is the second, if there is
-// room for both: each of them lets in the next.
+// room for both: each of them lets in the next. In places only the first is notified:
+// see keep.
 func (q *Queue) serve(holders Holders, s *serving) {
 	if q.beside != nil {
 		q.keep(holders, s)

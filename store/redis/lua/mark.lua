@@ -5,10 +5,11 @@
 --                                     ARGV[3]  what to do:
 --                                       read     write nothing
 --                                       mark     write it where there is none, or none of this server's,
---                                                or one by a clock that was set back since, or
---                                                another membership's in a lower generation
---                                       fresh    the same, and trust the server at once if it
---                                                was never in service
+--                                                or one by a clock that was set back since, from
+--                                                before a marking that the client knows of, or
+--                                                of a lower generation, also another membership's
+--                                       fresh    trust the server at once if there is none, or if it is
+--                                                quarantined because there was none; see node.MarkFresh
 --                                       replace  write it over another membership's, or over one of a
 --                                                lower generation, with a quarantine
 --                                       tell     the same for a server that is no member of it
