@@ -135,7 +135,7 @@ func (c *Claim) adoptable() bool {
 }
 
 func (c *Claim) needsMark() bool {
-	return c.where(func(m *member) bool { return m.got == Replied && m.remark }) != 0
+	return c.where(func(m *member) bool { return m.got == Replied && m.needsMark }) != 0
 }
 
 // judge returns why the round gave no lease.

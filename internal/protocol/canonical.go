@@ -76,7 +76,7 @@ func (c *Claim) Canonical() Claim {
 			m := &n.nodes[i]
 			rival := m.said(node.Held) && m.lease // settleExtend reads it
 			m.forgetWaiting()
-			m.fence, m.misfit, m.remark, m.lease = 0, Fits, false, rival
+			m.fence, m.misfit, m.needsMark, m.lease = 0, Fits, false, rival
 			if m.got != Replied {
 				m.status = 0
 			}
@@ -189,7 +189,7 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 // AppendNodeTo appends what a canonical claim knows of one node.
 func (c *Claim) AppendNodeTo(b []byte, i int, f Frame) []byte {
 	e, m := encoder{b, f, c.seq}, &c.nodes[i]
-	e.bits(c.released.Has(i), m.notified, m.unapplied, m.wakes, m.remark, m.lease, c.clockless.Has(i), c.wait.yielded.Has(i))
+	e.bits(c.released.Has(i), m.notified, m.unapplied, m.wakes, m.needsMark, m.lease, c.clockless.Has(i), c.wait.yielded.Has(i))
 	p, y := &c.partial, &c.yield
 	e.bits(c.round.sent.Has(i), c.round.awaited.Has(i), p.granted.Has(i), p.requested.Has(i), p.notified.Has(i), c.unsure.Has(i))
 	e.bits(y.nodes.Has(i), y.missing.Has(i), y.stale.Has(i), y.ours.Has(i), y.next.Has(i), c.pass.confirmed.Has(i))

@@ -84,9 +84,10 @@
 //     it has yielded to a holder.
 //   - Adopting and Marking wait for the client: for the cluster parameters that
 //     the nodes' markers have, and for nodes to be marked (trust.go).
-//   - Waiting is the time between two rounds (wait.go, outage.go). Nodes notify
-//     the claim when the lock is free, and it requests the lock from each of
-//     them. Such grants count together if they have one token (partial.go).
+//   - Waiting is the time between two rounds. Nodes notify the claim when the lock
+//     is free, and it requests the lock from each of them. Such grants count
+//     together if they have one token (partial.go). A timer ends the wait
+//     otherwise (wait.go, outage.go).
 //   - Yielding frees nodes that granted a round that was not won, so that two
 //     callers with a minority each do not wait for each other (yield.go). A node
 //     gives the lock to the waiter before this one, or to the holder if a quorum

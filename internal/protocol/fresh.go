@@ -19,8 +19,8 @@ func ShowsService(op node.Op, status node.Status) bool {
 }
 
 // BeenInService reports whether a node's marker shows that the node is, or has
-// been, in service. A node whose quarantine began when it was first seen has
-// not been in service yet.
+// been, in service. That of a node which had none, and is in the quarantine that began
+// then, does not show it: the node may be new, or have lost all its data.
 func BeenInService(s MarkerState) bool {
 	return s.Trusted || s.Marked != nil && !(s.Left > 0 && s.Reason == node.ReasonNew)
 }

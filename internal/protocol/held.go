@@ -19,8 +19,8 @@ const (
 	Expired
 	// MaxHeld: the deadline came, and MaxHold allowed no later one.
 	MaxHeld
-	// TakenAway: so many nodes answered "not yours" that the others are no
-	// quorum.
+	// TakenAway: so many nodes refused an extension that the others are no
+	// quorum: they do not have the lock, or are of another membership.
 	TakenAway
 	// WasReleased: by its holder.
 	WasReleased
@@ -146,7 +146,10 @@ func (c *Claim) extend(v View, out *Ready) {
 	c.ask(v, node.OpExtend, c.all(), out)
 }
 
-// settleExtend handles the end of an extension.
+// settleExtend handles the end of an extension. A node that has lost its data answers
+// that it lacks the lease, and that is a refusal. While a quorum still has it, the lease
+// goes on, and that node is repaired after its quarantine. If so many have lost their
+// data that the others are no quorum, the lease ends at once.
 func (c *Claim) settleExtend(v View, out *Ready) {
 	c.state = Held
 	now, t := v.Now(), c.tally()

@@ -33,12 +33,12 @@ type member struct {
 	unapplied bool
 
 	// Its outcome in the last round, updated by later answers.
-	got    Outcome
-	status node.Status
-	misfit Misfit
-	wakes  bool // it will notify us
-	remark bool // it has to be marked
-	lease  bool // the holder is a lease, and not a foreign client
+	got       Outcome
+	status    node.Status
+	misfit    Misfit
+	wakes     bool // it will notify us
+	needsMark bool // it has to be marked
+	lease     bool // the holder is a lease, and not a foreign client
 	// share is what it granted, or what the holder has.
 	share node.Share
 
@@ -67,7 +67,7 @@ func (c *Claim) where(is func(*member) bool) (set Set) {
 
 // quarantined reports that the node's quarantine has begun, and so will end.
 func (m *member) quarantined() bool {
-	return m.said(node.Quarantined) && !m.remark
+	return m.said(node.Quarantined) && !m.needsMark
 }
 
 // left is a time left in milliseconds, rounded up: that is 49 days at most, and

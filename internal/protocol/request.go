@@ -149,7 +149,7 @@ func (c *Claim) see(e *Event) {
 		r := &e.Reply
 		m.got, m.status, m.rank, m.wakes, m.left, m.fence, m.now, m.holder, m.server =
 			Replied, r.Status, uint16(min(r.Rank, math.MaxUint16)), r.Wakes, leftOf(r.Left), r.Fence, r.Now.UnixMicro(), hashOf(r.Value), serverOf(r)
-		m.remark = r.NeedsMark
+		m.needsMark = r.NeedsMark
 		m.lease = r.Status == node.Held && IsLease(r.Value)
 		m.misfit = e.Misfit
 		if c.clockless &^= Of(e.Node); r.Clockless {
@@ -167,7 +167,7 @@ func (c *Claim) distrust(v View) {
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]
 		if m.said(node.Granted) && m.server.epoch() != 0 && m.server.epoch() != epochBits(v.Epoch(i)) {
-			m.status, m.remark = node.Quarantined, true
+			m.status, m.needsMark = node.Quarantined, true
 			c.partial.granted &^= Of(i)
 		}
 	}

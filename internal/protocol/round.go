@@ -89,8 +89,8 @@ type Tally struct {
 // Won reports that a quorum granted.
 func (t Tally) Won() bool { return t.Granted >= Quorum(t.Nodes) }
 
-// Lost reports that so many nodes answered "not yours" that the nodes which may
-// have the lock are no quorum. Nodes that gave no reply decide nothing.
+// Lost reports that so many nodes refused, whatever the reason, that the nodes which
+// may have the lock are no quorum. Nodes that gave no reply decide nothing.
 func (t Tally) Lost() bool { return t.Nodes-t.Refused < Quorum(t.Nodes) }
 
 // Freed reports, for a release, that a quorum of nodes does not have our key:

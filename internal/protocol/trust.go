@@ -12,9 +12,9 @@ import (
 // Quarantine returns how long a node that may have forgotten locks must not
 // grant: until the last lock that it can have granted has expired by a slow
 // clock, and until no token that it can have granted is within the window any
-// more, with clocks that are off by up to half of it. If replicas are required,
-// with the given lag, this is counted from the last moment at which the master
-// that was replaced can have granted or extended.
+// more, with clocks that are off by up to half of it. It is counted from when the node
+// is marked. If replicas are required, the given lag is added: for so long after its
+// replica was promoted, a master that was replaced can have granted or extended.
 func Quarantine(maxTTL, window, lag time.Duration) time.Duration {
 	q := max(maxTTL, 3*window) + maxTTL/15
 	if lag > 0 {
@@ -94,8 +94,9 @@ func Says(r *node.MarkReply) MarkerState {
 	return s
 }
 
-// Outdated reports whether a node's marker is from before a restart or
-// promotion, or from a clock that was set back since.
+// Outdated reports whether a node's marker is from before a restart, promotion or
+// change, or from a clock that was set back since. Of a node that contradicts the
+// membership it says nothing: such an answer looks the same.
 func Outdated(s MarkerState) bool {
 	return s.Marked != nil && !s.Trusted && s.Left == 0
 }
@@ -163,8 +164,8 @@ func ReturnsFrom(mine, theirs *node.Guard) uint64 {
 // contradicts. One witness is not enough: after a membership change during
 // which one node was away, that node would confirm the former membership. Nor are
 // answers of all nodes enough, if another membership was seen on one: they look like
-// nodes of a former membership that have lost their data. returns is the generation from which on
-// this one is Returned; 0 if there was no other, or since then.
+// nodes of a former membership that have lost their data. returns is 0 if no other was
+// seen, or this one has Returned since; otherwise the generation from which on it is.
 func ToMark(nodes []Seen, returns uint64) (set Set) {
 	confirmed, answered := 0, 0
 	for _, s := range nodes {
@@ -199,8 +200,9 @@ func Returned(nodes []Seen, generation uint64) bool {
 // ToTake returns the nodes that another membership has marked, or barred, in a lower
 // generation than this one's, while a quorum is in service for this one. A process
 // with the list of a former membership has put them into service when they had lost
-// their data. They are marked again, before they grant: a lease that is held meets
-// them within MaxTTL.
+// their data. They are marked again before they grant: the extension of a lease that
+// is held finds them within MaxTTL. That is shorter than the quarantine which the former
+// membership gave them, unless its own MaxTTL was shorter.
 func ToTake(nodes []Seen, generation uint64) (set Set) {
 	trusted := 0
 	for i, s := range nodes {

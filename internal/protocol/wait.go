@@ -8,7 +8,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file decides when a claim that was refused asks again.
+// This file decides when a claim that was refused asks again by itself. A notification
+// makes it ask before that: see onWake.
 
 // waiting is what a claim keeps while its caller waits. Its successor takes it
 // over.
@@ -119,13 +120,13 @@ func (c *Claim) nextIn(v View, t Tally) (time.Duration, bool) {
 
 // In a queue that does not notify, a waiter asks again when half of those before it
 // may have been served, by how fast the queue moves, and less often the longer it does
-// not move, so that waiting for a long job costs little. In a queue that notifies, the first two
-// ask every pollMost to renew their places, so that one of them notices if the
-// other is gone. Those behind check whether anybody before them is left: a node
-// does nothing by itself, and if all before us are frozen nobody else would
-// check. So each of the first lookMany asks about once in lookLeast, and those
-// behind them less often, but once in lookMost: a long queue costs little more than
-// a short one, and however many are frozen, those behind them are not delayed for
+// not move, so that waiting for a long job costs little. In a queue that notifies, the
+// first two ask every pollMost, so that one of them notices if the other is gone; where
+// a place lapses that is not renewed, this renews it. Those behind check whether anybody
+// before them is left: a node does nothing by itself, and if all before us are frozen
+// nobody else would check. So each of the first lookMany asks about once in lookLeast,
+// and those behind them less often, but once in lookMost: a long queue costs little more
+// than a short one, and however many are frozen, those behind them are not delayed for
 // long.
 const (
 	pollStep  = 5 * time.Millisecond
@@ -177,7 +178,7 @@ func (c *Claim) delay(v View) time.Duration {
 	}
 	if fell && c.fitsBesideHolders() {
 		// While only waiters keep us out, one of them lapsed or left. If it
-		// lapsed, those behind it were called, and lapse after TurnLease.
+		// lapsed, the next one may be gone too: its turn is over after TurnLease.
 		delay = min(delay, node.TurnLease+time.Millisecond+v.Random(10*time.Millisecond))
 	}
 	if rank == 1 && c.foreignHolder() {
