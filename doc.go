@@ -89,7 +89,8 @@
 // and when it fails over to a replica that lacks the last writes. One such node
 // is enough to allow two holders, if two majorities overlap in it. The restart
 // guard notices this by a marker on each node, and quarantines the node until
-// every lock that it may have forgotten has expired: 32 s by default. The guard
+// every lock that it may have forgotten has expired, and every token that it may
+// have granted is too old to be used again: 32 s by default. The guard
 // also refuses clients with another membership or other cluster parameters. It
 // is on for several nodes, and for one behind which another server may take its
 // place: Sentinel, a database, etcd, ZooKeeper. See Options.Guard. It does not

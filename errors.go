@@ -42,8 +42,9 @@ var (
 	ErrNoQuorum = lockerrors.ErrNoQuorum
 
 	// ErrQuarantine is returned, along with ErrNoQuorum, when nodes do not
-	// grant because they may have forgotten locks. It passes by itself; the
-	// *QuorumError says when.
+	// grant because they may have forgotten locks. It passes by itself once they are
+	// marked, which a client does as soon as enough of them answer; the *QuorumError
+	// says when, or what is missing.
 	ErrQuarantine = lockerrors.ErrQuarantine
 
 	// ErrNodeTimeout is the error of a node, in a *QuorumError, that did not
