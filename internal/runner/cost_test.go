@@ -96,11 +96,12 @@ func TestThousandsOfLeasesAreKeptByOneScheduler(t *testing.T) {
 			held[i] = locktest.MustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{TTL: 12 * time.Second})
 			first[i] = held[i].Deadline()
 		}
-		synctest.Wait()
+		time.Sleep(2 * time.Second) // the goroutines that acquired them have ended
 		links.Set(func(l *locktest.Link) { l.Out = time.Millisecond })
 		// Until each has been extended once, sample the number of goroutines.
 		most, extended, together := 0, 0, 0
 		for start := time.Now(); time.Since(start) < 5*time.Second; time.Sleep(1700 * time.Microsecond) {
+			synctest.Wait() // else it depends on the machine how many have just been started
 			most = max(most, runtime.NumGoroutine()-goroutines)
 			now := links[0].Count(node.OpExtend)
 			extended, together = now, max(together, now-extended)
@@ -116,9 +117,8 @@ func TestThousandsOfLeasesAreKeptByOneScheduler(t *testing.T) {
 				t.Fatalf("lease %d of %d was not extended", i, leases)
 			}
 		}
-		// An extension has one goroutine, and two more for each of three nodes. How
-		// many are in flight at once depends on how busy the machine is.
-		if most > leases/5 {
+		// An extension has one goroutine, and two more for each of three nodes.
+		if most > leases/10 {
 			t.Errorf("keeping %d leases took %d goroutines at its busiest", leases, most)
 		}
 	})
