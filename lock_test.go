@@ -86,8 +86,7 @@ func TestLockWithoutValidityLeftIsNotReturned(t *testing.T) {
 			// 20 ms minus 18 ms minus 2.2 ms of drift: no validity is left.
 			_, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: 20 * time.Millisecond})
 			locktest.WantErr(t, err, redlatch.ErrNoQuorum)
-			var q *redlatch.QuorumError
-			if !errors.As(err, &q) || !q.Late {
+			if q, ok := errors.AsType[*redlatch.QuorumError](err); !ok || !q.Late {
 				t.Errorf("got %v, want a QuorumError that says it came too late", err)
 			}
 			// With a little more TTL some is left.

@@ -170,8 +170,7 @@ func TestBadOccurrencesAreRefused(t *testing.T) {
 		{"job", "1", "Shared", redlatch.LockOptions{Slots: 2}},
 	} {
 		ran, err := c.Once(t.Context(), bad.name, bad.occurrence, &bad.opts, noop)
-		var config *redlatch.ConfigError
-		if ran || !errors.As(err, &config) || config.Field != bad.field {
+		if config, ok := errors.AsType[*redlatch.ConfigError](err); ran || !ok || config.Field != bad.field {
 			t.Errorf("%q of %q: %v, %v; want a ConfigError about %s", bad.occurrence, bad.name, ran, err, bad.field)
 		}
 	}

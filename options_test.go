@@ -93,8 +93,7 @@ func TestBadLockOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	} {
 		_, err := c.Lock(context.Background(), "job", &bad.opts)
 		locktest.WantConfigError(t, err, bad.field)
-		var said *redlatch.ConfigError
-		if errors.As(err, &said); said.Value != bad.value {
+		if said, ok := errors.AsType[*redlatch.ConfigError](err); !ok || said.Value != bad.value {
 			t.Errorf("%v: the value is %v, want %v", err, said.Value, bad.value)
 		}
 	}

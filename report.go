@@ -89,8 +89,7 @@ func (a *attempt) failureOf(cl *runner.Claim) error {
 		}
 	case protocol.BadNode:
 		for _, r := range cl.Results() {
-			var bad *ConfigError
-			if errors.As(r.Err, &bad) {
+			if _, ok := errors.AsType[*ConfigError](r.Err); ok {
 				return r.Err
 			}
 		}

@@ -168,8 +168,7 @@ func TestLossOfOneOfSeveralEndsTheContextOfAll(t *testing.T) {
 		<-all.Context().Done()
 		locktest.WantErr(t, context.Cause(all.Context()), redlatch.ErrLost)
 		locktest.WantErr(t, all.Err(), redlatch.ErrLost)
-		var lost *redlatch.LostError
-		if !errors.As(all.Err(), &lost) || lost.Name != "b" {
+		if lost, ok := errors.AsType[*redlatch.LostError](all.Err()); !ok || lost.Name != "b" {
 			t.Errorf("lost is %v, want %q", all.Err(), "b")
 		}
 		must(t, all.Lease("a").Err())

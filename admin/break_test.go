@@ -49,8 +49,7 @@ func TestABreakLeavesAloneWhoCameAfterTheLook(t *testing.T) {
 		stuck.Release(t.Context())
 		later := locktest.MustLock(t, a, "job", redlatch.LockOptions{})
 		_, err = admin.New(b).Break(t.Context(), "job", &admin.BreakOptions{Seen: seen.Fence})
-		var held *redlatch.HeldError
-		if !errors.As(err, &held) || held.Holders[0].Owner != later.Owner() {
+		if held, ok := errors.AsType[*redlatch.HeldError](err); !ok || held.Holders[0].Owner != later.Owner() {
 			t.Errorf("the break of what has changed hands: %v", err)
 		}
 		if err := later.Extend(t.Context()); err != nil {

@@ -30,8 +30,7 @@ func TestGateForgetsNothingThatMatters(t *testing.T) {
 			if token < least && !errors.Is(err, fence.ErrStale) {
 				t.Fatalf("%s: %d after %d, reads %t: got %v", name, token, least, reads, err)
 			}
-			var stale *fence.StaleError
-			if errors.As(err, &stale) && (stale.Highest <= token || stale.Highest < least) {
+			if stale, ok := errors.AsType[*fence.StaleError](err); ok && (stale.Highest <= token || stale.Highest < least) {
 				t.Fatalf("%s: %d after %d, reads %t: got %v", name, token, least, reads, err)
 			}
 			if err == nil {

@@ -31,8 +31,7 @@ func TestTokenTextComparesLikeTheNumber(t *testing.T) {
 func TestBadTokensAreRefused(t *testing.T) {
 	for _, text := range []string{"", "0", "-1", "+1", "9007199254740992", "1e3", "0x10", "1 ", "000000000000000000001", "18446744073709551616"} {
 		_, err := ParseToken(text)
-		var bad *ConfigError
-		if !errors.As(err, &bad) || bad.Field != "token" || !errors.Is(err, ErrConfig) {
+		if bad, ok := errors.AsType[*ConfigError](err); !ok || bad.Field != "token" || !errors.Is(err, ErrConfig) {
 			t.Errorf("%q: %v, want a ConfigError about the token", text, err)
 		}
 	}

@@ -286,8 +286,7 @@ func TestWrongOptionsAreRefusedByName(t *testing.T) {
 		"ConstLabels":  {ConstLabels: prometheus.Labels{"name": "a"}},
 	} {
 		_, err := redlatchprom.New(&opts)
-		var bad *redlatch.ConfigError
-		if !errors.As(err, &bad) || bad.Field != field {
+		if bad, ok := errors.AsType[*redlatch.ConfigError](err); !ok || bad.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -27,8 +27,7 @@ func alone(t *testing.T) {
 // is shown.
 func usage(t *testing.T, err error) string {
 	t.Helper()
-	var end *outcome
-	if !errors.As(err, &end) || end.code != exitUsage || end.err == nil || end.hint == "" {
+	if end, ok := errors.AsType[*outcome](err); !ok || end.code != exitUsage || end.err == nil || end.hint == "" {
 		t.Fatalf("got %v, want an error about usage that says what to do", err)
 	}
 	text := message(err)

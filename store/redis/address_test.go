@@ -46,8 +46,7 @@ func TestBadAddressesAreRefusedWithoutTheirSecrets(t *testing.T) {
 		"redis://a?tls_ca=x", "redis://a?caller_reads=", "redis://a?caller_reads=no", "rediss://a?tls_ca=/does/not/exist", "rediss://a?tls_cert=/does/not/exist", "redis://a b", "redis://a#b",
 	} {
 		_, err := ParseAddress(text)
-		var bad *node.ConfigError
-		if !errors.As(err, &bad) {
+		if _, ok := errors.AsType[*node.ConfigError](err); !ok {
 			t.Errorf("%q: got %v, want a ConfigError", text, err)
 			continue
 		}

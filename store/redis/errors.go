@@ -94,12 +94,10 @@ var hints = map[string]string{
 // explain turns a driver's error into one that says what it means for the
 // request.
 func explain(err error) error {
-	var server *ServerError
-	if errors.As(err, &server) {
+	if _, ok := errors.AsType[*ServerError](err); ok {
 		return err
 	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" && !errors.Is(err, node.ErrUnsent) {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && !errors.Is(err, node.ErrUnsent) {
 		return fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
 	return err

@@ -33,8 +33,7 @@ func FuzzParseAddress(f *testing.F) {
 		}
 		a, err := ParseAddress(text)
 		if err != nil {
-			var bad *node.ConfigError
-			if !errors.As(err, &bad) || bad.Field != "address" || !presentable(err) {
+			if bad, ok := errors.AsType[*node.ConfigError](err); !ok || bad.Field != "address" || !presentable(err) {
 				t.Errorf("%q: %v", text, err)
 			}
 			return

@@ -34,8 +34,7 @@ func TestAddresses(t *testing.T) {
 		"zookeeper://a?tls_ca=x", "zookeepers://a?tls_ca=/missing", "zookeepers://a?tls_cert=/missing", "zookeeper://:secret@a", "zookeeper://u:%zz@a",
 	} {
 		_, err := Open(address, nil)
-		var config *node.ConfigError
-		if !errors.As(err, &config) {
+		if _, ok := errors.AsType[*node.ConfigError](err); !ok {
 			t.Errorf("%s: %v", address, err)
 		} else if strings.Contains(address, "secret@") && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error shows it: %v", address, err)

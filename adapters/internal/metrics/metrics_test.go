@@ -78,8 +78,7 @@ func TestNamesBeyondTheLimitShareALabel(t *testing.T) {
 func TestBadNumberOfLabelsIsRefused(t *testing.T) {
 	for _, n := range []int{-1, 10_001} {
 		_, err := metrics.NewLabels(nil, n, func(string) int { return 0 })
-		var bad *redlatch.ConfigError
-		if !errors.As(err, &bad) || bad.Field != "MaxLabels" {
+		if bad, ok := errors.AsType[*redlatch.ConfigError](err); !ok || bad.Field != "MaxLabels" {
 			t.Errorf("%d: %v", n, err)
 		}
 	}

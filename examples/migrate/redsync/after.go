@@ -33,8 +33,7 @@ func lockAfter(ctx context.Context, locks *redlatch.Client, work func(context.Co
 func tryAfter(ctx context.Context, locks *redlatch.Client) (busy bool, err error) {
 	// snippet: try
 	lease, err := locks.TryLock(ctx, "orders/42", nil)
-	var held *redlatch.HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*redlatch.HeldError](err); ok {
 		log.Print(held) // who has it, and for how long yet
 		return true, nil
 	}

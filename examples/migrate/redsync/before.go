@@ -57,8 +57,7 @@ func keepBefore(ctx context.Context, mutex *redsync.Mutex, work func(context.Con
 func tryBefore(ctx context.Context, mutex *redsync.Mutex) (busy bool, err error) {
 	// snippet: try
 	err = mutex.TryLockContext(ctx)
-	var taken *redsync.ErrTaken
-	if errors.As(err, &taken) {
+	if _, ok := errors.AsType[*redsync.ErrTaken](err); ok {
 		return true, nil
 	}
 	// end snippet

@@ -97,8 +97,7 @@ func (c Command) Run(t testing.TB) (code int, out string) {
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, c.Env...)
 	cmd.Dir = c.Dir
 	text, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 		t.Fatalf("%q: %v", c.Args, err)
 	}
 	return cmd.ProcessState.ExitCode(), string(text)

@@ -220,8 +220,7 @@ func parts(r rueidis.RedisResult) ([]string, error) {
 // of the request that began to connect. Nothing was sent, and this one may try
 // again.
 func givenUpByAnother(ctx context.Context, err error) bool {
-	var op *net.OpError
-	if !errors.As(err, &op) || op.Op != "dial" || ctx.Err() != nil {
+	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" || ctx.Err() != nil {
 		return false
 	}
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)

@@ -166,8 +166,7 @@ func (k *lockRule) judge(t *rapid.T, l *lease, err error) {
 	case newer == nil && err != nil:
 		t.Fatalf("breaks the rule: %v was refused for nothing: %v", l, err)
 	}
-	var stale *fence.StaleError
-	if errors.As(err, &stale) && stale.Highest != 0 && (stale.Token != l.token || stale.Highest <= l.token) {
+	if stale, ok := errors.AsType[*fence.StaleError](err); ok && stale.Highest != 0 && (stale.Token != l.token || stale.Highest <= l.token) {
 		t.Fatalf("breaks the rule: %v was refused by %v", l, err)
 	}
 	if err == nil {
@@ -202,8 +201,7 @@ func TestReadersAndWritersAtOnceKeepTheRule(t *testing.T) {
 					c.before = clock.Add(1)
 					err := check(ctx, "r", c.token)
 					c.after = clock.Add(1)
-					var stale *fence.StaleError
-					if errors.As(err, &stale) {
+					if stale, ok := errors.AsType[*fence.StaleError](err); ok {
 						c.highest = stale.Highest
 					} else if err != nil {
 						t.Errorf("token %d: %v", c.token, err)

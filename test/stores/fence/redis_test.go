@@ -174,8 +174,7 @@ func TestRedisRefusesBadOptions(t *testing.T) {
 		"token":    guard.Set(t.Context(), "r", "v", 0, 0),
 		"resource": guard.Delete(t.Context(), "", 6),
 	} {
-		var bad *node.ConfigError
-		if !errors.As(err, &bad) || bad.Field != field {
+		if bad, ok := errors.AsType[*node.ConfigError](err); !ok || bad.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -86,8 +86,7 @@ func TestNamesThatCannotBeUsedAreRefused(t *testing.T) {
 	}
 	for field, all := range errs {
 		for i, err := range all {
-			var bad *redlatch.ConfigError
-			if !errors.As(err, &bad) || bad.Field != field || bad.Bound == "" {
+			if bad, ok := errors.AsType[*redlatch.ConfigError](err); !ok || bad.Field != field || bad.Bound == "" {
 				t.Errorf("%s, %d: got %v", field, i, err)
 			}
 		}

@@ -240,8 +240,7 @@ func TestBatchOnAFullServer(t *testing.T) {
 		runs = runsOf(t, s) - before
 	}
 	for _, i := range []int{0, 3} {
-		var server *redis.ServerError
-		if !errors.As(errs[i], &server) || server.Code != "OOM" || !errors.Is(errs[i], node.ErrUnsent) {
+		if server, ok := errors.AsType[*redis.ServerError](errs[i]); !ok || server.Code != "OOM" || !errors.Is(errs[i], node.ErrUnsent) {
 			t.Errorf("acquisition %d is answered %v, %v; want OOM, and nothing done", i, replies[i], errs[i])
 		}
 	}
@@ -267,8 +266,7 @@ func TestErrorInABatchIsOneFromWithinAScript(t *testing.T) {
 	if errs[0] != nil || replies[0].Status != node.Granted {
 		t.Errorf("the other one is answered %v, %v", replies[0], errs[0])
 	}
-	var server *redis.ServerError
-	if !errors.As(errs[1], &server) || server.Code != "WRONGTYPE" || errors.Is(errs[1], node.ErrUnsent) {
+	if server, ok := errors.AsType[*redis.ServerError](errs[1]); !ok || server.Code != "WRONGTYPE" || errors.Is(errs[1], node.ErrUnsent) {
 		t.Errorf("the release is answered %v, %v", replies[1], errs[1])
 	}
 }
@@ -284,8 +282,7 @@ func TestBatchWithARightThatIsMissing(t *testing.T) {
 			t.Errorf("request %d is answered %v, %v", i, replies[i], errs[i])
 		}
 	}
-	var server *redis.ServerError
-	if !errors.As(errs[1], &server) || !server.Forbidden() {
+	if server, ok := errors.AsType[*redis.ServerError](errs[1]); !ok || !server.Forbidden() {
 		t.Errorf("the name outside the pattern is answered %v, %v", replies[1], errs[1])
 	}
 }
@@ -314,8 +311,7 @@ func TestBatchOnABusyServer(t *testing.T) {
 		return errs
 	}
 	for i, err := range ask() {
-		var server *redis.ServerError
-		if !errors.As(err, &server) || server.Code != "BUSY" || !errors.Is(err, node.ErrUnsent) {
+		if server, ok := errors.AsType[*redis.ServerError](err); !ok || server.Code != "BUSY" || !errors.Is(err, node.ErrUnsent) {
 			t.Errorf("request %d is answered %v, want BUSY", i, err)
 		}
 	}

@@ -54,8 +54,7 @@ func TestServerBusyWithAScriptEndsTheLeaseAtItsDeadline(t *testing.T) {
 		occupy(t, server)
 		_, err := c.TryLock(context.Background(), "another", nil)
 		wantErr(t, err, redlatch.ErrNoQuorum)
-		var busy *redis.ServerError
-		if !errors.As(err, &busy) || busy.Code != "BUSY" || !strings.Contains(err.Error(), "SCRIPT KILL stops it") {
+		if busy, ok := errors.AsType[*redis.ServerError](err); !ok || busy.Code != "BUSY" || !strings.Contains(err.Error(), "SCRIPT KILL stops it") {
 			t.Errorf("got %v, want BUSY and what to do", err)
 		}
 		t.Log("who asks is told:", err)

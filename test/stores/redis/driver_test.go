@@ -214,8 +214,7 @@ func TestLoadingServerIsANodeError(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes(s.URL()), redlatch.Options{})
 		_, err := c.TryLock(context.Background(), "job", nil)
-		var server *redis.ServerError
-		if !errors.As(err, &server) || server.Code != "LOADING" {
+		if server, ok := errors.AsType[*redis.ServerError](err); !ok || server.Code != "LOADING" {
 			t.Errorf("got %v, want LOADING", err)
 		}
 	})
