@@ -310,12 +310,6 @@ func (l *Lease) lost(why error) *LostError {
 	return e
 }
 
-// isNews reports whether the end of the lease has to be reported. The mutex is
-// held.
-func (l *Lease) isNews() bool {
-	return l.observer() != nil || errors.Is(l.cause, ErrLost)
-}
-
 // tellEnd reports that the lease has ended. It runs without the mutex, because
 // a logger or an observer may be slow.
 func (l *Lease) tellEnd(end observe.LeaseEnd) {

@@ -178,7 +178,7 @@ func (l *Lease) ended() func() {
 		l.cancel(l.cause)
 	}
 	finish := l.finishExtension(l.cause)
-	if !l.isNews() {
+	if l.observer() == nil && !errors.Is(l.cause, ErrLost) {
 		return finish
 	}
 	end := observe.LeaseEnd{Name: l.name, Token: l.token, Held: clock.Uptime() - l.claim.Core().Acquired(), Cause: l.cause}

@@ -48,7 +48,8 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts *LockOptions)
 	for _, name := range names {
 		l, err := c.lock(waiting, name, c.after(began, optional.Value(opts)))
 		if err == nil {
-			all.add(l)
+			all.All = append(all.All, l)
+			context.AfterFunc(l.Context(), func() { all.cancel(context.Cause(l.Context())) }) // its end is the end of all
 			began += l.claim.Paused()
 			continue
 		}
@@ -93,12 +94,6 @@ func (c *Client) after(began time.Duration, opts LockOptions) LockOptions {
 		opts.Wait = NoWait
 	}
 	return opts
-}
-
-// add adds a lease. Its end is the end of all.
-func (all *Leases) add(l *Lease) {
-	all.All = append(all.All, l)
-	context.AfterFunc(l.Context(), func() { all.cancel(context.Cause(l.Context())) })
 }
 
 // Lease returns the lease of a name, or nil if it was not among the names.

@@ -64,25 +64,10 @@ func AppendText(b []byte, text string) []byte {
 	return append(b, '\r', '\n')
 }
 
-// Send sends a command and does not wait for its reply, which Receive reads.
-func (c *Conn) Send(args ...string) error {
-	c.Queue(args...)
-	return c.Flush()
-}
-
-// Queue adds a command to those that Flush sends.
-func (c *Conn) Queue(args ...string) { c.buf = AppendCommand(c.buf, args...) }
-
-// Flush sends the commands that were queued, together.
-func (c *Conn) Flush() error {
-	_, err := c.c.Write(c.buf)
-	c.buf = c.buf[:0]
-	return err
-}
-
 // Do sends a command and reads its reply.
 func (c *Conn) Do(args ...string) (Reply, error) {
-	if err := c.Send(args...); err != nil {
+	c.buf = AppendCommand(c.buf[:0], args...)
+	if _, err := c.c.Write(c.buf); err != nil {
 		return Reply{}, err
 	}
 	return c.Receive()

@@ -43,32 +43,26 @@ func (g *Guarded) Reboot() { g.restart(true) }
 func (g *Guarded) Empty() { g.restart(false) }
 
 func (g *Guarded) restart(kept bool) {
+	g.set(func() {
+		g.boots++
+		g.state.Restart(kept, fmt.Sprint(g.Name, "/", g.boots))
+	})
+}
+
+func (g *Guarded) set(change func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.boots++
-	g.state.Restart(kept, fmt.Sprint(g.Name, "/", g.boots))
+	change()
 }
 
 // SetDown makes the node refuse connections.
-func (g *Guarded) SetDown(down bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.down = down
-}
+func (g *Guarded) SetDown(down bool) { g.set(func() { g.down = down }) }
 
 // SetBack sets the node's clock back.
-func (g *Guarded) SetBack(by time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.back += by
-}
+func (g *Guarded) SetBack(by time.Duration) { g.set(func() { g.back += by }) }
 
 // OnRequest calls the hook before each request, of any contract.
-func (g *Guarded) OnRequest(hook func(req any)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.hook = hook
-}
+func (g *Guarded) OnRequest(hook func(req any)) { g.set(func() { g.hook = hook }) }
 
 // Save returns all that the node keeps, and Load gives it back.
 func (g *Guarded) Save() nodestate.Server {
@@ -77,11 +71,7 @@ func (g *Guarded) Save() nodestate.Server {
 	return g.state.Clone()
 }
 
-func (g *Guarded) Load(saved nodestate.Server) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.state = saved
-}
+func (g *Guarded) Load(saved nodestate.Server) { g.set(func() { g.state = saved }) }
 
 // Marker returns the node's marker.
 func (g *Guarded) Marker() nodestate.Marker {

@@ -14,10 +14,6 @@ import (
 // sharedClock is what uptime reads.
 const sharedClock = unix.CLOCK_BOOTTIME
 
-// endWithParent makes the kernel kill CMD if we are killed, for the case that
-// there is no guardian. It reaches CMD alone, not the rest of its group.
-func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
-
 // groupLives reports whether a process group has a member that is not a
 // zombie. In many containers process 1 does not reap, and zombies stay for ever.
 //

@@ -11,8 +11,5 @@ import (
 // sharedClock is what uptime reads.
 const sharedClock = unix.CLOCK_MONOTONIC
 
-// endWithParent does nothing: only Linux ends a process with its parent.
-func endWithParent(*syscall.SysProcAttr) {}
-
 // groupLives reports whether a process group has a member.
 func groupLives(group int) bool { return syscall.Kill(-group, 0) == nil }

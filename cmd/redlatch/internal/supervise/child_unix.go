@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/cmd/internal/signals"
+	"github.com/redlatch/redlatch/internal/childproc"
 )
 
 // stopDelay is how long we wait for a stop signal to take effect.
@@ -32,7 +33,7 @@ func startChild(cmd *exec.Cmd, guard *guardian, endsWithUs bool) (*child, error)
 	c := &child{guard: guard, exited: make(chan ending, 1), stopped: make(chan os.Signal), tty: openTerminal()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if guard == nil && endsWithUs {
-		endWithParent(cmd.SysProcAttr)
+		cmd.SysProcAttr = childproc.Apart() // it reaches CMD alone, not the rest of its group
 	}
 	if c.tty != nil && c.tty.give(cmd) {
 		cmd.SysProcAttr.Foreground = true
