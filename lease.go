@@ -279,9 +279,7 @@ func (l *Lease) Err() error {
 // deadline has reached the lease's MaxHold.
 //
 // A call during an extension waits for that extension and returns its result.
-func (l *Lease) Extend(ctx context.Context) error {
-	return l.extend(ctx, protocol.Extend)
-}
+func (l *Lease) Extend(ctx context.Context) error { return l.extend(ctx, protocol.Extend) }
 
 // Downgrade makes a writer a reader, without releasing the lock in between:
 // readers are let in, and no writer holds the lock before them. The caller must

@@ -56,8 +56,7 @@ func Open(addresses string, opts *Options) (*Client, error) {
 // openNode refers to the driver of Redis directly, and not through the registry:
 // a program that does not call Open does not link it.
 func openNode(address string) (Node, error) {
-	switch registry.Scheme(address) {
-	case "redis", "rediss":
+	if scheme := registry.Scheme(address); scheme == "redis" || scheme == "rediss" {
 		return direct.Open(address, nil)
 	}
 	return registry.Open(address)

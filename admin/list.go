@@ -110,9 +110,7 @@ type Survey struct {
 // foreign Redlock client. If too few nodes answered, it returns what was found and
 // a *redlatch.QuorumError. It takes time in proportion to the
 // number of keys on the nodes; ctx ends it.
-func (a *Admin) List(ctx context.Context) (*Survey, error) {
-	return a.list(ctx, nil)
-}
+func (a *Admin) List(ctx context.Context) (*Survey, error) { return a.list(ctx, nil) }
 
 // list is List for the nodes that answered a probe, if there was one. The others
 // fail as they did then.

@@ -50,8 +50,7 @@ func viewOf(query url.Values) view {
 	if n, err := strconv.Atoi(query.Get("page")); err == nil && n > 1 {
 		v.page = n
 	}
-	switch o := order(query.Get("sort")); o {
-	case byWaiting, byAge:
+	if o := order(query.Get("sort")); o == byWaiting || o == byAge {
 		v.sort = o
 	}
 	return v

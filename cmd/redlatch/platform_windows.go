@@ -1,8 +1,6 @@
 package main
 
-import (
-	"syscall"
-)
+import "syscall"
 
 // signalName is the name of a signal.
 func signalName(s syscall.Signal) string { return s.String() }

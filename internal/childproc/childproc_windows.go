@@ -13,6 +13,4 @@ func Apart() *syscall.SysProcAttr {
 }
 
 // Start starts a process and returns a function that waits for its end.
-func Start(cmd *exec.Cmd) (wait func() error, err error) {
-	return cmd.Wait, cmd.Start()
-}
+func Start(cmd *exec.Cmd) (wait func() error, err error) { return cmd.Wait, cmd.Start() }

@@ -1,8 +1,6 @@
 package nodetest
 
-import (
-	"github.com/redlatch/redlatch/node"
-)
+import "github.com/redlatch/redlatch/node"
 
 // holderClaims are about the token that a node reports for the holder. It is
 // the token that the holder was granted with, not the fence, which others may

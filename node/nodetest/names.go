@@ -11,7 +11,7 @@ import (
 var nameClaims = []claim{
 	{"names are independent, however odd", func(p *probe) {
 		long := strings.Repeat("n", 511)
-		names := append(oddTexts(), long+"1", long+"2")
+		names := append(oddTexts, long+"1", long+"2")
 		token := p.token(0)
 		for i, n := range names {
 			// The claim's own name comes last, so that the store can see a hash
@@ -57,7 +57,7 @@ var nameClaims = []claim{
 		}
 	}},
 	{"values come back byte for byte", func(p *probe) {
-		for _, value := range append(oddTexts(), strings.Repeat("v", 512)) {
+		for _, value := range append(oddTexts, strings.Repeat("v", 512)) {
 			p.expect(node.Granted, p.a, p.acquire(value, 0))
 			p.heldBy(value)
 			p.expect(node.Granted, p.b, p.extend(value, 0), p.release(value, 0))
@@ -67,12 +67,10 @@ var nameClaims = []claim{
 
 // oddTexts contain what a store may interpret: quotes, wildcards, separators,
 // hash tags, bytes that are no text.
-func oddTexts() []string {
-	return []string{
-		"x", "X", "x ", " x", "x\n", "x\x00", "x\x00y",
-		"{}x", "a}b", "{a}b", "{a", "a{b}c{d}", "{{a}}",
-		"x'; DROP TABLE lock; --", `x"y`, "x`y", `x\y`, "100%", "%s%d%n", "_", "%", "x?y*[z]",
-		"x:fence", "x:queue", "../x", "a/b", "a//b", "redlatch", "0", "-1", "null",
-		"ключ", "鍵", "é", "e\u0301", "\xff", "\xfe", "🔒",
-	}
+var oddTexts = []string{
+	"x", "X", "x ", " x", "x\n", "x\x00", "x\x00y",
+	"{}x", "a}b", "{a}b", "{a", "a{b}c{d}", "{{a}}",
+	"x'; DROP TABLE lock; --", `x"y`, "x`y", `x\y`, "100%", "%s%d%n", "_", "%", "x?y*[z]",
+	"x:fence", "x:queue", "../x", "a/b", "a//b", "redlatch", "0", "-1", "null",
+	"ключ", "鍵", "é", "e\u0301", "\xff", "\xfe", "🔒",
 }

@@ -170,9 +170,7 @@ func (p *probe) breakUp(token node.Token) node.Request {
 	return p.request(node.OpBreak, "", token)
 }
 
-func (p *probe) inspect() node.Request {
-	return p.request(node.OpInspect, "", 0)
-}
+func (p *probe) inspect() node.Request { return p.request(node.OpInspect, "", 0) }
 
 func (p *probe) request(op node.Op, value string, token node.Token) node.Request {
 	return node.Request{

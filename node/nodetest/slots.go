@@ -1,8 +1,6 @@
 package nodetest
 
-import (
-	"github.com/redlatch/redlatch/node"
-)
+import "github.com/redlatch/redlatch/node"
 
 // This file is about slots: which one is given, to whom, and when it moves.
 

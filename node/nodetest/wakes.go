@@ -245,9 +245,7 @@ func (e *ear) expect(wants ...node.Wake) []node.Wake {
 	return heard
 }
 
-func turn(value string) node.Wake {
-	return node.Wake{Kind: node.WakeTurn, Value: value}
-}
+func turn(value string) node.Wake { return node.Wake{Kind: node.WakeTurn, Value: value} }
 
 func called(values ...string) (all []node.Wake) {
 	for _, value := range values {
@@ -256,9 +254,7 @@ func called(values ...string) (all []node.Wake) {
 	return all
 }
 
-func near(value string) node.Wake {
-	return node.Wake{Kind: node.WakeNear, Value: value}
-}
+func near(value string) node.Wake { return node.Wake{Kind: node.WakeNear, Value: value} }
 
 // line queues waiters behind a holder, and returns the first ticket.
 func (p *probe) line(n node.Node, waiters ...string) node.Token {

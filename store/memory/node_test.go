@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -21,9 +22,7 @@ func request(op node.Op, name, value string) node.Request {
 func do(t testing.TB, n node.Node, req node.Request) node.Reply {
 	t.Helper()
 	r, err := n.Do(context.Background(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return r
 }
 
@@ -71,9 +70,7 @@ func TestNodesAreToldApart(t *testing.T) {
 	names, ids := map[string]bool{}, map[string]bool{}
 	for _, n := range append(Nodes(3), New(nil), New(nil)) {
 		id, _, err := n.(node.Identifier).Identity(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		names[n.String()], ids[id] = true, true
 	}
 	if len(names) != 5 || len(ids) != 5 {

@@ -4,14 +4,11 @@ package signals
 
 import (
 	"os"
+	"slices"
 	"syscall"
 )
 
 // Ends reports whether a signal is meant to end a process.
 func Ends(s os.Signal) bool {
-	switch s {
-	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-		return true
-	}
-	return false
+	return slices.Contains([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}, s)
 }

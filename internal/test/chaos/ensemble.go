@@ -56,9 +56,7 @@ func (e *ensemble) Stop() {
 }
 
 // Addr returns the addresses of the members.
-func (e *ensemble) Addr() string {
-	return strings.Join(servertest.Hosts(e.members), "+")
-}
+func (e *ensemble) Addr() string { return strings.Join(servertest.Hosts(e.members), "+") }
 
 // URL returns the node's address.
 func (e *ensemble) URL(addresses string) string {

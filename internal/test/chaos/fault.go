@@ -80,7 +80,7 @@ var redisAlone = []ServerKind{Redis}
 
 // Families are all kinds of faults.
 func Families() []Family {
-	return slices.Concat(serverFaults(), clockFaults(), networkFaults(), clientFaults(), edgeFaults())
+	return slices.Concat(serverFaults, clockFaults, networkFaults, clientFaults, edgeFaults)
 }
 
 // strike is a fault that is about to be injected. It owns its target until it

@@ -8,11 +8,9 @@ import (
 )
 
 // clientFaults are the faults of clients.
-func clientFaults() []Family {
-	return []Family{
-		{Name: "pause", About: "stop a client, a holder if there is one, past the end of its lease", holder: 2, client: pause},
-		{Name: "client-kill", About: "kill -9 a client, and start another in its place", holder: 1, client: clientKill},
-	}
+var clientFaults = []Family{
+	{Name: "pause", About: "stop a client, a holder if there is one, past the end of its lease", holder: 2, client: pause},
+	{Name: "client-kill", About: "kill -9 a client, and start another in its place", holder: 1, client: clientKill},
 }
 
 // pause makes stale writers: the client continues, and writes.

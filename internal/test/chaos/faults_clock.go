@@ -10,12 +10,10 @@ import (
 
 // clockFaults are the faults of the clocks of servers and clients. Those of
 // clients are injected in code; see wallClock.
-func clockFaults() []Family {
-	return []Family{
-		{Name: "clock-jump", About: "set a server's wall clock forward or back, and right again", Beyond: true, clock: true, kinds: redisAlone, node: clockJump},
-		{Name: "clock-drift", About: "have a server's clock run up to half a percent too fast or too slow", clock: true, kinds: redisAlone, mild: true, node: clockDrift},
-		{Name: "client-clock", About: "set a client's wall clock, by up to an hour", client: clientClock},
-	}
+var clockFaults = []Family{
+	{Name: "clock-jump", About: "set a server's wall clock forward or back, and right again", Beyond: true, clock: true, kinds: redisAlone, node: clockJump},
+	{Name: "clock-drift", About: "have a server's clock run up to half a percent too fast or too slow", clock: true, kinds: redisAlone, mild: true, node: clockDrift},
+	{Name: "client-clock", About: "set a client's wall clock, by up to an hour", client: clientClock},
 }
 
 // step sets a node's clock, and records a step forward: a step back only makes

@@ -16,12 +16,10 @@ import (
 
 // edgeFaults are what operators do, and what goes wrong around it. None breaks
 // an assumption of docs/guarantees.md. One is under way at a time.
-func edgeFaults() []Family {
-	return []Family{
-		{Name: "membership", About: "put another server in the place of one, by the book; the one that was removed comes back empty, and a client of the former membership comes back", kinds: edgy, edge: changeMembers},
-		{Name: "break", About: "break a lock", kinds: edgy, edge: breakLock},
-		{Name: "set-back", About: "set the clocks of all servers back by an hour, and break the locks that dead clients left", clock: true, kinds: edgy, edge: setBack},
-	}
+var edgeFaults = []Family{
+	{Name: "membership", About: "put another server in the place of one, by the book; the one that was removed comes back empty, and a client of the former membership comes back", kinds: edgy, edge: changeMembers},
+	{Name: "break", About: "break a lock", kinds: edgy, edge: breakLock},
+	{Name: "set-back", About: "set the clocks of all servers back by an hour, and break the locks that dead clients left", clock: true, kinds: edgy, edge: setBack},
 }
 
 // edgy are the kinds of servers that edges are staged on.

@@ -12,21 +12,21 @@ import (
 
 // networkFaults are the faults of the connections to a server: of all of them,
 // or of those of some clients.
-func networkFaults() []Family {
-	lost := servertest.Direction{Lost: true}
-	return []Family{
-		{Name: "partition", About: "cut some or all clients off from a server", node: weather("cut off", func(*rand.Rand) servertest.Weather {
-			return servertest.Weather{Requests: lost, Replies: lost}
-		})},
-		{Name: "swallow", About: "lose only the replies of a server, which has done what it was asked", node: weather("replies are lost", func(*rand.Rand) servertest.Weather {
-			return servertest.Weather{Replies: lost}
-		})},
-		{Name: "delay", About: "have requests and replies arrive late, up to seconds, and overtake each other", node: weather("messages arrive late", func(rng *rand.Rand) servertest.Weather {
-			return servertest.Weather{Requests: late(rng), Replies: late(rng)}
-		})},
-		{Name: "reset", About: "break off all connections of a server", mild: true, node: resetAll},
-	}
+var networkFaults = []Family{
+	{Name: "partition", About: "cut some or all clients off from a server", node: weather("cut off", func(*rand.Rand) servertest.Weather {
+		return servertest.Weather{Requests: lost, Replies: lost}
+	})},
+	{Name: "swallow", About: "lose only the replies of a server, which has done what it was asked", node: weather("replies are lost", func(*rand.Rand) servertest.Weather {
+		return servertest.Weather{Replies: lost}
+	})},
+	{Name: "delay", About: "have requests and replies arrive late, up to seconds, and overtake each other", node: weather("messages arrive late", func(rng *rand.Rand) servertest.Weather {
+		return servertest.Weather{Requests: late(rng), Replies: late(rng)}
+	})},
+	{Name: "reset", About: "break off all connections of a server", mild: true, node: resetAll},
 }
+
+// lost is a direction in which nothing arrives.
+var lost = servertest.Direction{Lost: true}
 
 // late delays messages, past the time limit of a node; rarely, past the end of a
 // lease, as when packets are dropped for a while and sent again. Messages of

@@ -12,20 +12,18 @@ import (
 )
 
 // serverFaults are the faults of servers and of their data.
-func serverFaults() []Family {
-	return []Family{
-		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged; of a cluster, the leader, another member, or several", kinds: crashing, forgets: true, node: restart("comes back with its data", nil)},
-		{Name: "empty", About: "kill -9 a server, and start it again without its data", kinds: redisAlone, forgets: true, node: restart("comes back empty", wipe)},
-		{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", kinds: redisAlone, forgets: true, node: restart("comes back with its log cut short", cutLog)},
-		{Name: "freeze", About: "stop a server where it is, and let it go on; of a cluster, the leader, another member, or several", kinds: crashing, node: freeze},
-		{Name: "failover", About: "replace a server by a replica that lacks its last writes, while some clients are stopped; behind a sentinel, kill or freeze the master", kinds: replicated, node: failover},
-		{Name: "flush-data", About: "FLUSHALL", kinds: redisAlone, forgets: true, node: orders("is flushed", "FLUSHALL", "")},
-		{Name: "flush-scripts", About: "SCRIPT FLUSH", kinds: redisAlone, mild: true, node: orders("forgets its scripts", "SCRIPT FLUSH", "")},
-		{Name: "full", About: "take a server's memory away, so that it refuses to write; of etcd, the space of its database", kinds: []ServerKind{Redis, Etcd}, node: orders("has no memory left, and refuses", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")},
-		{Name: "evict", About: "drop some of a server's locks and fences, as it does to make room in its memory", Beyond: true, kinds: redisAlone, node: evict},
-		{Name: "compact", About: "have etcd forget former revisions, and its members defragment their files", kinds: []ServerKind{Etcd}, mild: true, node: compact},
-		{Name: "expire", About: "cut a client off from ZooKeeper until its session has expired", kinds: []ServerKind{ZooKeeper}, mild: true, node: expire},
-	}
+var serverFaults = []Family{
+	{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged; of a cluster, the leader, another member, or several", kinds: crashing, forgets: true, node: restart("comes back with its data", nil)},
+	{Name: "empty", About: "kill -9 a server, and start it again without its data", kinds: redisAlone, forgets: true, node: restart("comes back empty", wipe)},
+	{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", kinds: redisAlone, forgets: true, node: restart("comes back with its log cut short", cutLog)},
+	{Name: "freeze", About: "stop a server where it is, and let it go on; of a cluster, the leader, another member, or several", kinds: crashing, node: freeze},
+	{Name: "failover", About: "replace a server by a replica that lacks its last writes, while some clients are stopped; behind a sentinel, kill or freeze the master", kinds: replicated, node: failover},
+	{Name: "flush-data", About: "FLUSHALL", kinds: redisAlone, forgets: true, node: orders("is flushed", "FLUSHALL", "")},
+	{Name: "flush-scripts", About: "SCRIPT FLUSH", kinds: redisAlone, mild: true, node: orders("forgets its scripts", "SCRIPT FLUSH", "")},
+	{Name: "full", About: "take a server's memory away, so that it refuses to write; of etcd, the space of its database", kinds: []ServerKind{Redis, Etcd}, node: orders("has no memory left, and refuses", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")},
+	{Name: "evict", About: "drop some of a server's locks and fences, as it does to make room in its memory", Beyond: true, kinds: redisAlone, node: evict},
+	{Name: "compact", About: "have etcd forget former revisions, and its members defragment their files", kinds: []ServerKind{Etcd}, mild: true, node: compact},
+	{Name: "expire", About: "cut a client off from ZooKeeper until its session has expired", kinds: []ServerKind{ZooKeeper}, mild: true, node: expire},
 }
 
 // restart kills a server and starts it again after its files were changed.

@@ -3,15 +3,13 @@ package explore
 import "testing"
 
 // jobInstances are searched by the tests up to a bound, and further by make model.
-func jobInstances() map[string]Jobs {
-	return map[string]Jobs{
-		"one node loses its data":                {Servers: 3, Callers: "aa", Losses: 1},
-		"two nodes lose their data":              {Servers: 3, Callers: "aa", Losses: 2},
-		"a node restarts without its last write": {Servers: 3, Callers: "aa", OldData: 1},
-		"another occurrence in between":          {Servers: 3, Callers: "aba", Losses: 1},
-		"callers look first":                     {Servers: 3, Callers: "aa", Losses: 1, Known: true, Tries: true},
-		"one caller keeps records for less time": {Servers: 3, Callers: "Ba", Losses: 1, Known: true},
-	}
+var jobInstances = map[string]Jobs{
+	"one node loses its data":                {Servers: 3, Callers: "aa", Losses: 1},
+	"two nodes lose their data":              {Servers: 3, Callers: "aa", Losses: 2},
+	"a node restarts without its last write": {Servers: 3, Callers: "aa", OldData: 1},
+	"another occurrence in between":          {Servers: 3, Callers: "aba", Losses: 1},
+	"callers look first":                     {Servers: 3, Callers: "aa", Losses: 1, Known: true, Tries: true},
+	"one caller keeps records for less time": {Servers: 3, Callers: "Ba", Losses: 1, Known: true},
 }
 
 // TestNoRecordIsForgotten searches what can happen to the records of a job: no
@@ -20,7 +18,7 @@ func TestNoRecordIsForgotten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes long")
 	}
-	for name, in := range jobInstances() {
+	for name, in := range jobInstances {
 		in.States = 15_000
 		if all {
 			in.States = min(mostStates(), 1_000_000)

@@ -38,17 +38,15 @@ type Scenario struct {
 	play func(*Stage) Cell
 }
 
-// All returns the scenarios, in the order of the columns.
-func All() []Scenario {
-	return []Scenario{
-		{"excludes", "excludes redlatch", excludes},
-		{"excluded", "is excluded", excluded},
-		{"death", "killed", death},
-		{"late release", "its late release", lateRelease},
-		{"late extension", "its late extension", lateExtension},
-		{"our loss", "our late release and extension", ourLoss},
-		{"contention", "contention", contention},
-	}
+// All are the scenarios, in the order of the columns.
+var All = []Scenario{
+	{"excludes", "excludes redlatch", excludes},
+	{"excluded", "is excluded", excluded},
+	{"death", "killed", death},
+	{"late release", "its late release", lateRelease},
+	{"late extension", "its late extension", lateExtension},
+	{"our loss", "our late release and extension", ourLoss},
+	{"contention", "contention", contention},
 }
 
 // Row is what was found of one client on one number of servers.
@@ -104,7 +102,7 @@ func play(p Part, done func(scenario string)) (row *Row) {
 		return row
 	}
 	row.Version = s.it.Version
-	for i, x := range All() {
+	for i, x := range All {
 		if len(p.Only) == 0 || slices.Contains(p.Only, x.Name) {
 			s.name = fmt.Sprintf("job-%d", i)
 			row.Cells[x.Name] = s.run(x)
@@ -146,7 +144,7 @@ func (r *Row) Unexpected() []string {
 		return []string{fmt.Sprintf("%s: %v", r.Client.Name, r.Err)}
 	}
 	var all []string
-	for _, x := range All() {
+	for _, x := range All {
 		cell := r.Cells[x.Name]
 		where := fmt.Sprintf("%s %s, %d servers, %s: ", r.Client.Name, r.Version, r.Nodes, x.Name)
 		switch cell.Verdict {

@@ -26,7 +26,7 @@ func report(t *testing.T, rows []*scenario.Row, check func(t *testing.T, r *scen
 	for _, r := range rows {
 		t.Run(fmt.Sprintf("%s on %d", r.Client.Name, r.Nodes), func(t *testing.T) {
 			check(t, r)
-			for _, x := range scenario.All() {
+			for _, x := range scenario.All {
 				if c, played := r.Cells[x.Name]; played {
 					t.Logf("%-16s %-8s %s", x.Name, c.Verdict, c.Text)
 				}

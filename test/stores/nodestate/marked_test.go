@@ -73,9 +73,7 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 				c.mark.Epoch, c.mark.Epochs, c.mark.Lineage = known, epochs, lineage
 			}
 			real, err := c.ask(n.Node)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			now, known = real.Now, max(known, real.Epoch)
 			said, _, err := c.apply(&model, now)
 			check.Must(t, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
@@ -81,9 +82,7 @@ func alone(open func(t *testing.T) (node.Node, error)) func(*testing.T) (opener,
 	return func(*testing.T) (opener, func()) {
 		return func(t *testing.T) node.Node {
 			n, err := open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			t.Cleanup(func() { n.Close() })
 			return n
 		}, nil
@@ -124,9 +123,7 @@ func listen(t *testing.T, n node.Node, rows bool) *watched {
 		for _, v := range []string{"holder", value} {
 			r, err := w.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "primer", Value: v,
 				TTL: time.Minute, Waiting: node.Waiting{Wait: v == value, Ticket: time.Now().UnixMicro()}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			if r.Wakes {
 				return w
 			}

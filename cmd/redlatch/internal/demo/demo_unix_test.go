@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
 )
@@ -179,9 +180,7 @@ func TestLinesAreWhatTheAccountSaw(t *testing.T) {
 func isInPicture(t *testing.T, lines []Line) {
 	t.Helper()
 	picture, err := os.ReadFile("../../../../docs/img/demo.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	number := regexp.MustCompile(`[0-9]+`)
 	plain := strings.NewReplacer("<tspan>", "", "</tspan>", "").Replace(string(picture)) // the dim digits of tokens
 	has := number.ReplaceAllString(html.UnescapeString(plain), "0")

@@ -77,7 +77,7 @@ func play(clients []*foreign.Client, at int) []*scenario.Row {
 			parts = append(parts, scenario.Part{Client: c, Nodes: 5})
 		}
 	}
-	bar := terminal.NewProgress(os.Stderr, float64(len(parts)*len(scenario.All())))
+	bar := terminal.NewProgress(os.Stderr, float64(len(parts)*len(scenario.All)))
 	defer bar.End()
 	return scenario.PlayAll(parts, at, func(p scenario.Part, name string) {
 		bar.Show(1, fmt.Sprintf("%s on %d: %s", p.Client.Name, p.Nodes, name))

@@ -93,7 +93,7 @@ var plain = []string{"yes", "harmless", "harmless, reported", "refused", "never 
 // where it is not the same on both.
 func known(rows []*scenario.Row) []string {
 	var list []string
-	for _, x := range scenario.All() {
+	for _, x := range scenario.All {
 		said := map[string][]string{}
 		var order []string
 		for _, r := range rows {

@@ -14,7 +14,7 @@ import (
 
 func row(name, source string, nodes int, changes map[string]scenario.Cell) *scenario.Row {
 	r := &scenario.Row{Client: &foreign.Client{Name: name, Source: source, Prefix: "p:"}, Nodes: nodes, Version: "1.2", Cells: map[string]scenario.Cell{}}
-	for _, x := range scenario.All() {
+	for _, x := range scenario.All {
 		r.Cells[x.Name] = scenario.Cell{Verdict: scenario.Holds, Text: "yes"}
 	}
 	for name, cell := range changes {
