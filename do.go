@@ -1,6 +1,7 @@
 package redlatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,9 +35,7 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func
 // time; or use Once.
 func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) (ran bool, err error) {
 	set := optional.Value(opts)
-	if set.Wait == 0 {
-		set.Wait = NoWait
-	}
+	set.Wait = cmp.Or(set.Wait, NoWait)
 	lease, err := c.lock(ctx, name, set)
 	switch {
 	case errors.Is(err, ErrHeld):

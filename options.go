@@ -193,9 +193,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, err
 	}
 	longest := o.MaxTTL
-	if longest == 0 {
-		longest = maxMaxTTL // the nodes' markers may allow as much
-	}
+	longest = cmp.Or(longest, maxMaxTTL) // the nodes' markers may allow as much
 	for _, f := range []struct {
 		name     string
 		value    *time.Duration
@@ -240,9 +238,7 @@ func (o Options) withDefaults() (Options, error) {
 	if clientaccess.Clock(&o.settings) == nil {
 		clientaccess.SetClock(&o.settings, runner.NewSystemClock())
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(byDefault{slog.DiscardHandler})
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(byDefault{slog.DiscardHandler}))
 	return o, nil
 }
 

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -85,12 +86,8 @@ const examineLimit = 15 * time.Second
 // not refuse a server that is listed twice: it reports it.
 func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options, examine *ExamineOptions) (*Checkup, error) {
 	how := optional.Value(examine)
-	if how.Name == "" {
-		how.Name = "redlatch-doctor"
-	}
-	if how.Samples == 0 {
-		how.Samples = 200
-	}
+	how.Name = cmp.Or(how.Name, "redlatch-doctor")
+	how.Samples = cmp.Or(how.Samples, 200)
 	if how.Samples < 1 || how.Samples > 1000 {
 		return nil, &node.ConfigError{Field: "Samples", Value: how.Samples, Bound: "between 1 and 1000"}
 	}

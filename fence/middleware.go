@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -65,9 +66,7 @@ func Middleware(guard Guard, opts *MiddlewareOptions) (func(http.Handler) http.H
 	if o.Requires == nil {
 		o.Requires = func(r *http.Request) bool { return !onlyReads(r) }
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	m := &middleware{MiddlewareOptions: o, guard: guard}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next) })

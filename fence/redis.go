@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // for the scripts
 	"fmt"
@@ -92,9 +93,7 @@ func NewRedis(driver redis.Driver, opts *RedisOptions) (*Redis, error) {
 	if driver == nil {
 		return nil, &node.ConfigError{Field: "driver", Value: nil, Bound: "a driver"}
 	}
-	if o.Prefix == "" {
-		o.Prefix = "fence:"
-	}
+	o.Prefix = cmp.Or(o.Prefix, "fence:")
 	if len(o.Prefix) > MaxResourceLen || !utf8.ValidString(o.Prefix) || strings.ContainsFunc(o.Prefix, unicode.IsControl) ||
 		strings.ContainsAny(o.Prefix, "{}") {
 		return nil, &node.ConfigError{Field: "Prefix", Value: o.Prefix, Bound: "at most 255 bytes of UTF-8 without control characters and braces"}

@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -42,9 +43,7 @@ func NewSQL(db *sql.DB, dialect Dialect, opts *SQLOptions) (*SQL, error) {
 	if err := dialect.check(); err != nil {
 		return nil, err
 	}
-	if o.Table == "" {
-		o.Table = "redlatch_fence"
-	}
+	o.Table = cmp.Or(o.Table, "redlatch_fence")
 	if err := checkTable(o.Table); err != nil {
 		return nil, err
 	}

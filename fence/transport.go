@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/redlatch/redlatch/node"
@@ -26,9 +27,7 @@ type Transport struct {
 // nothing is sent.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	base := t.Base
-	if base == nil {
-		base = http.DefaultTransport
-	}
+	base = cmp.Or(base, http.DefaultTransport)
 	token, given := TokenFrom(r.Context())
 	reads := IsReader(r.Context())
 	if !given {

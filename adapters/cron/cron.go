@@ -72,9 +72,7 @@ func New(c *cron.Cron, locks *redlatch.Client, opts *Options) (*Jobs, error) {
 		return nil, &redlatch.ConfigError{Field: "Lock.Shared", Value: fmt.Sprintf("%v with %d Slots", o.Lock.Shared, o.Lock.Slots),
 			Bound: "left out, and Lock.Slots too: one replica runs a job"}
 	}
-	if o.Context == nil {
-		o.Context = context.Background()
-	}
+	o.Context = cmp.Or(o.Context, context.Background())
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return &Jobs{c, locks, o}, nil
 }

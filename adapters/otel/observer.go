@@ -1,6 +1,7 @@
 package redlatchotel
 
 import (
+	"cmp"
 	"sync"
 
 	"go.opentelemetry.io/otel"
@@ -91,12 +92,8 @@ var (
 // New returns an Observer. Set it as the Observer of clients.
 func New(opts *Options) (*Observer, error) {
 	set := optional.Value(opts)
-	if set.TracerProvider == nil {
-		set.TracerProvider = otel.GetTracerProvider()
-	}
-	if set.MeterProvider == nil {
-		set.MeterProvider = otel.GetMeterProvider()
-	}
+	set.TracerProvider = cmp.Or(set.TracerProvider, otel.GetTracerProvider())
+	set.MeterProvider = cmp.Or(set.MeterProvider, otel.GetMeterProvider())
 	o := &Observer{tracer: set.TracerProvider.Tracer(scope), fullNames: set.FullNames, byNode: map[nodeOp]measured{}}
 	var err error
 	if o.labels, err = metrics.NewLabels(set.Label, set.MaxLabels, o.series); err != nil {

@@ -4,6 +4,7 @@
 package redisproc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,9 +114,7 @@ func (s *Server) launch(ctx context.Context, ready ready) error {
 
 func (s *Server) commandLine() []string {
 	program := s.Program
-	if program == "" {
-		program = "redis-server"
-	}
+	program = cmp.Or(program, "redis-server")
 	args := []string{program}
 	if s.Sentinel != "" {
 		args = append(args, s.Sentinel, "--sentinel")

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"cmp"
 	"io"
 	"runtime"
 	"strconv"
@@ -53,9 +54,7 @@ func TestWhatIsNoReplyIsRefused(t *testing.T) {
 type endless struct{ text, rest string }
 
 func (e *endless) Read(b []byte) (int, error) {
-	if e.rest == "" {
-		e.rest = e.text
-	}
+	e.rest = cmp.Or(e.rest, e.text)
 	n := copy(b, e.rest)
 	e.rest = e.rest[n:]
 	return n, nil

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -53,9 +54,7 @@ func New(opts *Options) *Node {
 		clock:     o.Clock,
 		listeners: map[int]func(node.Wake){},
 	}
-	if n.name == "" {
-		n.name = n.id[:8]
-	}
+	n.name = cmp.Or(n.name, n.id[:8])
 	if n.clock == nil {
 		n.clock = time.Now
 	}

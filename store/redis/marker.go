@@ -273,9 +273,7 @@ func (n *Node) markSlots(ctx context.Context, call Call, epoch uint64) (node.Mar
 		})
 	}
 	all.Wait()
-	if first == nil {
-		first = ctx.Err()
-	}
+	first = cmp.Or(first, ctx.Err())
 	if used != nil && worst.Status != node.Misconfigured {
 		worst.Guard = used
 	}

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -122,9 +123,7 @@ func quorumWithin(t *testing.T, limit time.Duration, n int, labels ...string) (*
 // serve serves the page of a client, on loopback.
 func serve(t *testing.T, client *redlatch.Client, opts ui.Options) string {
 	t.Helper()
-	if opts.Interval == 0 {
-		opts.Interval = 200 * time.Millisecond
-	}
+	opts.Interval = cmp.Or(opts.Interval, 200*time.Millisecond)
 	page, err := ui.New(client, &opts)
 	must(t, err)
 	server := httptest.NewServer(page)

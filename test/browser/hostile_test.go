@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"testing"
@@ -47,9 +48,7 @@ func TestHostileNamesAreShownAsText(t *testing.T) {
 			do(t, ctx, chromedp.Navigate(url0+path))
 		}
 		for name, as := range hostile {
-			if as == "" {
-				as = name
-			}
+			as = cmp.Or(as, name)
 			until(t, ctx, name, row(as)+` !== ""`)
 		}
 		if n := eval[int](t, ctx, evil); n != 0 {
@@ -60,9 +59,7 @@ func TestHostileNamesAreShownAsText(t *testing.T) {
 		}
 	}
 	for name, as := range hostile {
-		if as == "" {
-			as = name
-		}
+		as = cmp.Or(as, name)
 		do(t, ctx, chromedp.Navigate(url0+"/"))
 		link := eval[string](t, ctx, `[...document.querySelectorAll("#locks a")].find(a => a.textContent === `+quoted(as)+`).getAttribute("href")`)
 		if want := "lock?name=" + url.QueryEscape(name); link != want {

@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,9 +126,7 @@ type taker struct {
 // whole lines. A client whose reader is gone ends.
 func (c *client) tell(e Event) {
 	e.Client, e.Life = c.Client, c.Life
-	if e.At == 0 {
-		e.At = now()
-	}
+	e.At = cmp.Or(e.At, now())
 	line, err := json.Marshal(e)
 	if err != nil {
 		panic(err) // an Event can always be written

@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -173,9 +174,7 @@ func (r *running) provide() {
 // torture injects faults for the configured time, heals them, and checks what
 // is left.
 func (r *running) torture(ctx context.Context) error {
-	if r.Allowed == 0 {
-		r.Allowed = max(1, (len(r.Nodes)-1)/2)
-	}
+	r.Allowed = cmp.Or(r.Allowed, max(1, (len(r.Nodes)-1)/2))
 	r.nemesis = &nemesis{
 		in: r.cluster, nodes: r.cluster.nodes, members: r.members, bounds: r.bounds(), holders: r.recorder.holders, allowed: r.Allowed,
 		families: r.result.Ran, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most,

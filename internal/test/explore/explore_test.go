@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -63,9 +64,7 @@ func TestNoInterleavingBreaksAPromise(t *testing.T) {
 		if in.Tests > 0 && !all {
 			in.Depth = in.Tests
 		}
-		if in.States == 0 {
-			in.States = mostStates()
-		}
+		in.States = cmp.Or(in.States, mostStates())
 		r := Search(in)
 		if r.Bad != Fine {
 			t.Errorf("%s: %v\n%s", in.Name, r.Bad, r.Story)

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,9 +55,7 @@ func runMutant(t *testing.T, binary string, r Rule) string {
 func missed(t *testing.T, r Rule) {
 	in := r.Instance
 	in.Name = r.Name
-	if in.States == 0 {
-		in.States = 1_000_000
-	}
+	in.States = cmp.Or(in.States, 1_000_000)
 	got := Search(in)
 	switch {
 	case r.Want == Fine && got.Bad == Fine:

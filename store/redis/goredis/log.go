@@ -1,6 +1,7 @@
 package goredis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,9 +15,7 @@ import (
 // sentinels and clusters; redlatch itself reports unreachable servers in its
 // errors and logs. With a nil logger the library logs nothing.
 func LogTo(logger *slog.Logger) {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	goredis.SetLogger(library{logger})
 }
 

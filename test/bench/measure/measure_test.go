@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -26,9 +27,7 @@ func cell(t *testing.T, key string, nodes int, s Situation) Cell {
 	t.Helper()
 	list, err := contender.Find(key)
 	must(t, err)
-	if s.ID == "" {
-		s.ID = "test"
-	}
+	s.ID = cmp.Or(s.ID, "test")
 	if s.For == 0 {
 		s.For = 300 * time.Millisecond // a busy machine does something in it
 		if s.Work == Processes {

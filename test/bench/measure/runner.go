@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -112,9 +113,7 @@ func batch(ctx context.Context, cells []Cell) []*Result {
 	}
 	var results []*Result
 	for _, e := range entrants {
-		if e.err == nil {
-			e.err = ctx.Err()
-		}
+		e.err = cmp.Or(e.err, ctx.Err())
 		if e.err == nil {
 			e.err = e.sum()
 		}

@@ -6,6 +6,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -221,9 +222,7 @@ func (s *Stage) take(p *foreign.Process, ttl time.Duration) []state {
 
 // ours is redlatch's lock, which waits until the present holder has expired.
 func (s *Stage) ours(opts redlatch.LockOptions) *redlatch.Lease {
-	if opts.Wait == 0 {
-		opts.Wait = soon
-	}
+	opts.Wait = cmp.Or(opts.Wait, soon)
 	lease, err := s.locks.Lock(s.ctx, s.name, &opts)
 	s.weMust(err == nil, "does not get the lock: %v", err)
 	return lease

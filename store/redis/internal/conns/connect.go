@@ -1,6 +1,7 @@
 package conns
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -43,9 +44,7 @@ func Connect(ctx context.Context, l Login) (_ net.Conn, _ *resp.Conn, version in
 // login introduces the connection to the server.
 func (l Login) login(conn *resp.Conn) (version int, err error) {
 	user := l.Username
-	if user == "" {
-		user = "default"
-	}
+	user = cmp.Or(user, "default")
 	hello := []string{"HELLO", "3"}
 	if l.Password != "" || l.Username != "" {
 		hello = append(hello, "AUTH", user, l.Password)
