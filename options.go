@@ -192,8 +192,7 @@ func (o Options) withDefaults() (Options, error) {
 	if err := cmp.Or(checkText("Prefix", o.Prefix, 0, maxNameLen-1), checkText("Label", o.Label, 0, maxLabelLen)); err != nil {
 		return o, err
 	}
-	longest := o.MaxTTL
-	longest = cmp.Or(longest, maxMaxTTL) // the nodes' markers may allow as much
+	longest := cmp.Or(o.MaxTTL, maxMaxTTL) // the nodes' markers may allow as much
 	for _, f := range []struct {
 		name     string
 		value    *time.Duration

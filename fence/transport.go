@@ -26,8 +26,7 @@ type Transport struct {
 // RoundTrip sends a request. If its token is invalid it returns an error, and
 // nothing is sent.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	base := t.Base
-	base = cmp.Or(base, http.DefaultTransport)
+	base := cmp.Or(t.Base, http.DefaultTransport)
 	token, given := TokenFrom(r.Context())
 	reads := IsReader(r.Context())
 	if !given {

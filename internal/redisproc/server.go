@@ -113,9 +113,7 @@ func (s *Server) launch(ctx context.Context, ready ready) error {
 }
 
 func (s *Server) commandLine() []string {
-	program := s.Program
-	program = cmp.Or(program, "redis-server")
-	args := []string{program}
+	args := []string{cmp.Or(s.Program, "redis-server")}
 	if s.Sentinel != "" {
 		args = append(args, s.Sentinel, "--sentinel")
 	}

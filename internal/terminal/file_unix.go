@@ -32,8 +32,8 @@ func foreground(file *os.File) bool {
 	return ioctl(file, syscall.TIOCGPGRP, unsafe.Pointer(&group)) && int(group) == syscall.Getpgrp()
 }
 
-// width returns the number of columns, or 0 if it is not known.
-func width(file *os.File) int {
+// Width is how many columns a terminal has; 0 if the file is none.
+func Width(file *os.File) int {
 	var size window
 	ioctl(file, syscall.TIOCGWINSZ, unsafe.Pointer(&size))
 	return int(size.columns)

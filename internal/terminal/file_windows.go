@@ -32,8 +32,8 @@ func takesLines(file *os.File) bool {
 
 func foreground(*os.File) bool { return true }
 
-// width returns the number of columns, or 0 if it is not known.
-func width(file *os.File) int {
+// Width is how many columns a terminal has; 0 if the file is none.
+func Width(file *os.File) int {
 	var info struct {
 		columns int16
 		_       [10]int16

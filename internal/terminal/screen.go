@@ -25,16 +25,13 @@ func Open(file *os.File) *Screen {
 	return &Screen{file: file}
 }
 
-// Width is how many columns a terminal has; 0 if the file is none.
-func Width(file *os.File) int { return width(file) }
-
 // Draw puts a line in the place of the one drawn before. A background job draws
 // nothing.
 func (s *Screen) Draw(line string) {
 	if s == nil || !foreground(s.file) {
 		return
 	}
-	s.file.WriteString(redraw(line, width(s.file), s.Faint && os.Getenv("NO_COLOR") == ""))
+	s.file.WriteString(redraw(line, Width(s.file), s.Faint && os.Getenv("NO_COLOR") == ""))
 	s.drawn = line != ""
 }
 

@@ -20,14 +20,3 @@ func TestConformance(t *testing.T) {
 		Advance: func(d time.Duration) { now = now.Add(d) },
 	})
 }
-
-func TestConformanceInRealTime(t *testing.T) {
-	nodetest.Run(t, nodetest.Harness{
-		Open: func(testing.TB) (a, b node.Node) {
-			n := memory.New(nil)
-			return n, n
-		},
-		Wakes: true,
-		Unit:  20 * time.Millisecond,
-	})
-}

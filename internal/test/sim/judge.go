@@ -131,19 +131,18 @@ func (j *judge) beside(h *held) {
 	}
 }
 
-// saw counts something that is wanted.
-func (j *judge) saw(what string) {
+// change changes what is guarded by the mutex.
+func (j *judge) change(what func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.out.Seen[what]++
+	what()
 }
 
+// saw counts something that is wanted.
+func (j *judge) saw(what string) { j.change(func() { j.out.Seen[what]++ }) }
+
 // downgrading records that a writer is a reader from now on.
-func (j *judge) downgrading(h *held) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	h.judged.Down = int64(j.w.now())
-}
+func (j *judge) downgrading(h *held) { j.change(func() { h.judged.Down = int64(j.w.now()) }) }
 
 // downgraded records the end of a downgrade.
 func (j *judge) downgraded(h *held, err error) {
@@ -196,15 +195,7 @@ func (j *judge) look(h *held) {
 }
 
 // releasing records that a name is about to be free.
-func (j *judge) releasing(h *held) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.free[h.name] = j.w.now()
-}
+func (j *judge) releasing(h *held) { j.change(func() { j.free[h.name] = j.w.now() }) }
 
 // dropped records that a holder has forgotten its lease, which then expires.
-func (j *judge) dropped(h *held) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.free, h.name)
-}
+func (j *judge) dropped(h *held) { j.change(func() { delete(j.free, h.name) }) }

@@ -49,15 +49,10 @@ func timed(t *testing.T, test func(t testing.TB)) {
 // eachDriverTimed runs a timed test with every adapter.
 func eachDriverTimed(t *testing.T, test func(t testing.TB, nodes func(addresses ...string) []redlatch.Node)) {
 	for name := range drivers {
-		timedWith(t, name, test)
+		withDriver(t, name, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+			timed(t, func(t testing.TB) { test(t, nodes) })
+		})
 	}
-}
-
-// timedWith runs a timed test with one adapter.
-func timedWith(t *testing.T, name string, test func(t testing.TB, nodes func(addresses ...string) []redlatch.Node)) {
-	withDriver(t, name, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		timed(t, func(t testing.TB) { test(t, nodes) })
-	})
 }
 
 // over reports whether something that began at start took too long: longer than

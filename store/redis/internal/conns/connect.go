@@ -43,8 +43,7 @@ func Connect(ctx context.Context, l Login) (_ net.Conn, _ *resp.Conn, version in
 
 // login introduces the connection to the server.
 func (l Login) login(conn *resp.Conn) (version int, err error) {
-	user := l.Username
-	user = cmp.Or(user, "default")
+	user := cmp.Or(l.Username, "default")
 	hello := []string{"HELLO", "3"}
 	if l.Password != "" || l.Username != "" {
 		hello = append(hello, "AUTH", user, l.Password)
