@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -263,11 +264,7 @@ func (a *Admin) lockState(key string, found []node.Listing, errs []error) LockSt
 	for i := range s.Holders[:together] {
 		s.Holders[i].Holders = together
 	}
-	order := make([]node.Waiter, 0, len(waiters))
-	for w := range waiters {
-		order = append(order, w)
-	}
-	slices.SortFunc(order, func(a, b node.Waiter) int {
+	order := slices.SortedFunc(maps.Keys(waiters), func(a, b node.Waiter) int {
 		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Value, b.Value))
 	})
 	for _, w := range order[:min(len(order), node.MaxListed)] {

@@ -19,18 +19,23 @@ import (
 
 func TestMain(m *testing.M) {
 	code := servertest.Main(m)
-	if one.server != nil {
-		one.server.Stop()
+	if one != nil {
+		one.Stop()
 	}
 	os.Exit(code)
 }
 
-// one is the server of all tests that break none, started when one needs it.
-var one struct {
-	once   sync.Once
-	server *servertest.Database
-	err    error
-}
+// one is the server of all tests that break none, which startOne starts.
+var one *servertest.Database
+
+var startOne = sync.OnceValue(func() error {
+	all, err := servertest.NewZooKeeper(1, settings...)
+	if err == nil {
+		one = all[0]
+		err = one.Start()
+	}
+	return err
+})
 
 // server returns the server that tests share.
 func server(t testing.TB) *servertest.Database {
@@ -38,15 +43,8 @@ func server(t testing.TB) *servertest.Database {
 	if testing.Short() {
 		t.Skip("it needs ZooKeeper, and -short starts no servers")
 	}
-	one.once.Do(func() {
-		var all []*servertest.Database
-		if all, one.err = servertest.NewZooKeeper(1, settings...); one.err == nil {
-			one.server = all[0]
-			one.err = one.server.Start()
-		}
-	})
-	check.Must(t, one.err)
-	return one.server
+	check.Must(t, startOne())
+	return one
 }
 
 // fresh returns an address with a root of its own on that server.
