@@ -166,9 +166,7 @@ func causeOf(err error) string {
 	switch {
 	case errors.Is(err, redlatch.ErrMaxHold):
 		return causeMaxHold
-	case !errors.As(err, &lost):
-		return causeTaken
-	case lost.Err != nil:
+	case !errors.As(err, &lost), lost.Err != nil:
 		return causeTaken
 	case lost.Last != nil:
 		return causeNotExtended
