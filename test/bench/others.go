@@ -12,7 +12,7 @@ const onPostgres, onMariaDB = "redlatch-postgres pg-advisory shedlock-postgres",
 
 var databases = report.Page{
 	Key: "databases", File: "../../docs/testing/bench/databases.md", Title: "Locks in a database, redlatch beside its peers",
-	Programs: [][2]string{{"psql", ", without fsync"}, {"mariadbd", ", `innodb_flush_log_at_trx_commit=2`"}},
+	Programs: [][2]string{{"psql", ", without fsync"}, {"mariadbd", ", `innodb_flush_log_at_trx_commit=2`, buffer pool and log of the default sizes"}},
 	Modules:  []string{"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql"},
 	Tables: []report.Table{
 		{Heading: "## Uncontended pair", Text: "One goroutine locks and releases; the contenders of a database take turns of 100 ms.",
