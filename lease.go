@@ -1,7 +1,6 @@
 package redlatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,19 +49,6 @@ type Lease struct {
 type extension struct {
 	done chan struct{}
 	err  error
-}
-
-// newLease returns the lease of an attempt that was won. The mutex is held.
-func newLease(a *attempt, cl *runner.Claim) *Lease {
-	l := &Lease{c: a.c, name: a.name, claim: cl, token: cl.Core().Token(), handleKept: a.handle.Kept, handleHeld: a.handle.Held, maxHold: cmp.Or(time.Duration(a.handle.MaxHold), a.opts.MaxHold), kept: !a.opts.NoKeepAlive}
-	if before, passed := cl.Owner().(*holding); passed { // with the same deadline
-		l.at, before.early = before.at, cl.Core().Deadline()-cl.Core().Acquired()
-		cl.Own((*holding)(l))
-		return l
-	}
-	cl.Own((*holding)(l))
-	l.moved()
-	return l
 }
 
 // holding is a lease as the owner of its claim.
@@ -392,11 +378,6 @@ func (l *Lease) freed(ctx context.Context, sent bool) error {
 		return l.lost(quorumError(cl))
 	}
 	return notFreed(ctx, cl)
-}
-
-// warnNotFreed logs why a release failed.
-func (l *Lease) warnNotFreed(err error) {
-	l.c.opts.Logger.Warn("redlatch: lock could not be released; it will expire after its TTL", "name", l.name, "err", err)
 }
 
 // notFreed returns why a release did not free the lock, or nil if it did. The

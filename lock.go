@@ -1,10 +1,13 @@
 package redlatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/redlatch/redlatch/internal/holders"
 	"github.com/redlatch/redlatch/internal/optional"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
@@ -232,4 +235,65 @@ func (a *attempt) outcome(ctx context.Context) (*Lease, error) {
 		return nil, ErrClosed
 	}
 	return nil, failure
+}
+
+// logsQuarantine returns what logs that a wait for a quarantine begins, once for
+// each quarantine; nil if there is nothing to log.
+func (c *Client) logsQuarantine(name string, failure error) func() {
+	e, ok := failure.(*QuorumError)
+	if !ok || e.QuarantineLeft == 0 {
+		return nil
+	}
+	now, told := c.cluster.Clock().Uptime(), c.told.Load()
+	if now < time.Duration(told) || !c.told.CompareAndSwap(told, int64(now+e.QuarantineLeft+time.Second)) {
+		return nil
+	}
+	return func() {
+		args := []any{"name", name, "servers", e.Quarantined, "left", e.QuarantineLeft.Round(time.Second)}
+		if e.hasNew(false) {
+			args = append(args, "why", lockerrors.NewServers, "hint", lockerrors.AvoidWait+" or Options.AssumeFresh")
+		}
+		c.opts.Logger.Warn(waitsOut, args...)
+	}
+}
+
+// failureOf returns why the last round gave no lease.
+func (a *attempt) failureOf(cl *runner.Claim) error {
+	switch cl.Core().Verdict() {
+	case protocol.NoVerdict:
+		return nil
+	case protocol.BadTTL:
+		return a.bad
+	case protocol.BadSlots:
+		theirs := cl.Core().OtherSlots()
+		return &ConfigError{Field: "Slots", Value: a.opts.Slots, Bound: fmt.Sprintf("%d: %q is held with %d slots", theirs, a.name, theirs)}
+	case protocol.NotOurs:
+		return lostWithout(a.name, cl.Core().Token(), quorumError(cl))
+	case protocol.HeldByAnother:
+		return &HeldError{Name: a.name, Holders: holders.Of[Holder](cl.Results()...), Nodes: cl.Results()}
+	case protocol.Changing, protocol.Mismatch:
+		if err := a.c.cluster.Mismatch(cl.Results(), cl.Core().TTL()); err != nil {
+			return err
+		}
+	case protocol.BadNode:
+		for _, r := range cl.Results() {
+			if _, ok := errors.AsType[*ConfigError](r.Err); ok {
+				return r.Err
+			}
+		}
+	}
+	return quorumError(cl)
+}
+
+// newLease returns the lease of an attempt that was won. The mutex is held.
+func newLease(a *attempt, cl *runner.Claim) *Lease {
+	l := &Lease{c: a.c, name: a.name, claim: cl, token: cl.Core().Token(), handleKept: a.handle.Kept, handleHeld: a.handle.Held, maxHold: cmp.Or(time.Duration(a.handle.MaxHold), a.opts.MaxHold), kept: !a.opts.NoKeepAlive}
+	if before, passed := cl.Owner().(*holding); passed { // with the same deadline
+		l.at, before.early = before.at, cl.Core().Deadline()-cl.Core().Acquired()
+		cl.Own((*holding)(l))
+		return l
+	}
+	cl.Own((*holding)(l))
+	l.moved()
+	return l
 }

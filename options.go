@@ -341,3 +341,6 @@ func checkText(field, s string, least, most int) error {
 	}
 	return &ConfigError{Field: field, Value: value, Bound: bound}
 }
+
+// waitsOut is what a wait for a quarantine is logged as, by default too.
+const waitsOut = "redlatch: waiting until servers leave quarantine"

@@ -2,14 +2,12 @@ package redlatch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/node/lockerrors"
 	"github.com/redlatch/redlatch/observe"
 )
 
@@ -77,21 +75,4 @@ func (j *job) unknown(results []observe.Result) error {
 		j.Request.Occurrence, j.name, e.Need, j.Nodes, strings.Join(lost, ", "), strings.Join(away, ", "), strings.Join(why, "; "))
 	e.countQuarantined()
 	return e
-}
-
-// noQuorum is the error if a quorum did not answer a request that is no part of a
-// claim.
-func (c *Client) noQuorum(ctx context.Context, op node.Op, name string, began time.Duration, results []observe.Result) error {
-	quorum := &QuorumError{Op: op, Name: name, Need: protocol.Quorum(len(results)), Elapsed: c.cluster.Clock().Uptime() - began, Nodes: results}
-	quorum.countQuarantined()
-	err := error(quorum)
-	for _, r := range results {
-		if errors.Is(r.Err, ErrConfig) {
-			err = r.Err
-		}
-	}
-	if ctx.Err() != nil {
-		err = lockerrors.Ended(ctx, err)
-	}
-	return err
 }

@@ -3,12 +3,12 @@ package redlatch
 import (
 	"context"
 	"errors"
-	"fmt"
+	"time"
 
-	"github.com/redlatch/redlatch/internal/holders"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/lockerrors"
 	"github.com/redlatch/redlatch/observe"
 )
 
@@ -69,34 +69,6 @@ func quorumError(cl *runner.Claim) *QuorumError {
 	return e
 }
 
-// failureOf returns why the last round gave no lease.
-func (a *attempt) failureOf(cl *runner.Claim) error {
-	switch cl.Core().Verdict() {
-	case protocol.NoVerdict:
-		return nil
-	case protocol.BadTTL:
-		return a.bad
-	case protocol.BadSlots:
-		theirs := cl.Core().OtherSlots()
-		return &ConfigError{Field: "Slots", Value: a.opts.Slots, Bound: fmt.Sprintf("%d: %q is held with %d slots", theirs, a.name, theirs)}
-	case protocol.NotOurs:
-		return lostWithout(a.name, cl.Core().Token(), quorumError(cl))
-	case protocol.HeldByAnother:
-		return &HeldError{Name: a.name, Holders: holders.Of[Holder](cl.Results()...), Nodes: cl.Results()}
-	case protocol.Changing, protocol.Mismatch:
-		if err := a.c.cluster.Mismatch(cl.Results(), cl.Core().TTL()); err != nil {
-			return err
-		}
-	case protocol.BadNode:
-		for _, r := range cl.Results() {
-			if _, ok := errors.AsType[*ConfigError](r.Err); ok {
-				return r.Err
-			}
-		}
-	}
-	return quorumError(cl)
-}
-
 // refusal returns why nodes took a lock away: too many have a marker of another
 // membership, or what each of them answered.
 func (r *reporter) refusal(cl *runner.Claim) error {
@@ -108,58 +80,19 @@ func (r *reporter) refusal(cl *runner.Claim) error {
 	return quorumError(cl)
 }
 
-// observation is what an observe.LeaseObserver was notified of about a lease. It
-// is under the claim's mutex.
-type observation struct {
-	ctx   context.Context   // what LeaseStart returned; nil before it was called
-	ended *observe.LeaseEnd // the end came before the start was reported
-}
-
-// observer returns the observer of leases; nil if there is none.
-func (l *Lease) observer() observe.LeaseObserver {
-	o, _ := l.c.opts.Observer.(observe.LeaseObserver)
-	return o
-}
-
-// observeStart notifies the observer that a caller gets the lease. A lease that
-// has ended meanwhile ends for the observer after that.
-func (l *Lease) observeStart(ctx context.Context, attached bool) {
-	o := l.observer()
-	if o == nil {
-		return
+// noQuorum is the error if a quorum did not answer a request that is no part of a
+// claim.
+func (c *Client) noQuorum(ctx context.Context, op node.Op, name string, began time.Duration, results []observe.Result) error {
+	quorum := &QuorumError{Op: op, Name: name, Need: protocol.Quorum(len(results)), Elapsed: c.cluster.Clock().Uptime() - began, Nodes: results}
+	quorum.countQuarantined()
+	err := error(quorum)
+	for _, r := range results {
+		if errors.Is(r.Err, ErrConfig) {
+			err = r.Err
+		}
 	}
-	l.claim.Lock()
-	core := l.claim.Core()
-	share := core.Share()
-	start := observe.LeaseStart{
-		Name: l.name, Token: l.token, TTL: core.TTL(), MaxHold: l.maxHold, Attached: attached,
-		Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot),
+	if ctx.Err() != nil {
+		err = lockerrors.Ended(ctx, err)
 	}
-	l.claim.Unlock()
-	ctx = context.WithoutCancel(o.LeaseStart(ctx, start))
-	l.claim.Lock()
-	l.observed.ctx = ctx
-	ended := l.observed.ended
-	l.claim.Unlock()
-	if ended != nil {
-		o.LeaseEnd(ctx, *ended)
-	}
-}
-
-// observeEnd notifies the observer that the lease has ended. A lease that no
-// caller got has no start, and so no end.
-func (l *Lease) observeEnd(end observe.LeaseEnd) {
-	o := l.observer()
-	if o == nil {
-		return
-	}
-	l.claim.Lock()
-	ctx := l.observed.ctx
-	if ctx == nil {
-		l.observed.ended = &end
-	}
-	l.claim.Unlock()
-	if ctx != nil {
-		o.LeaseEnd(ctx, end)
-	}
+	return err
 }
