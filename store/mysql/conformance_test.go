@@ -90,7 +90,7 @@ func conformance(t *testing.T, p product) {
 		Apart: func(t testing.TB) (a, b casnode.Store) {
 			return open(t, dsn, "conformance"), open(t, p.own(t).DSN(), "conformance")
 		},
-		Sweeps: true, Stamps: true, Places: true,
+		Sweeps: true, Rings: true, Stamps: true, Places: true,
 	})
 }
 

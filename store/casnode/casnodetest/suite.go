@@ -44,10 +44,11 @@ type Harness struct {
 	// the suite then does not see whether servers have different identities.
 	Apart func(t testing.TB) (a, b casnode.Store)
 
-	// Sweeps, Hears, Stamps and Places say that the store is a casnode.Sweeper, a
-	// casnode.Hearer, a casnode.Stamper, a casnode.Placer. Default to false: the claims
-	// about it are then left out. A store that is one all the same fails.
-	Sweeps, Hears, Stamps, Places bool
+	// Sweeps, Hears, Rings, Stamps and Places say that the store is a casnode.Sweeper, a
+	// casnode.Hearer, a casnode.Ringer, a casnode.Stamper, a casnode.Placer. Default to
+	// false: the claims about it are then left out. A store that is one all the same
+	// fails. Of a Ringer there are only claims about nodes over it.
+	Sweeps, Hears, Rings, Stamps, Places bool
 
 	// Arrival says that places are in the order in which they were put, whatever their
 	// tickets. Defaults to false: they are ordered by tickets.
@@ -108,7 +109,7 @@ func Run(t *testing.T, h Harness) {
 			Open:   h.Node,
 			Guards: true,
 			Places: h.Places, Arrival: h.Arrival,
-			Wakes:   h.Hears && (h.Options == nil || !h.Options.Poll),
+			Wakes:   (h.Hears || h.Rings) && (h.Options == nil || !h.Options.Poll),
 			Advance: h.Advance, Observes: h.Observed, KeepsFences: h.Observed,
 		})
 	})
@@ -188,23 +189,23 @@ func claims(h Harness) []claim {
 // abilities is the claim that the harness says what the store is.
 func abilities(h Harness) claim {
 	return claim{name: "the store is what the harness says", check: func(p *probe) {
-		_, prepares := p.a.(casnode.Preparer)
-		_, sweeps := p.a.(casnode.Sweeper)
-		_, hears := p.a.(casnode.Hearer)
-		_, stamps := p.a.(casnode.Stamper)
-		_, places := p.a.(casnode.Placer)
-		_, timers := p.a.(casnode.Timers)
 		for _, ability := range []struct {
 			name      string
 			says, has bool
-		}{{"Unprepared", h.Unprepared != nil, prepares}, {"Sweeps", h.Sweeps, sweeps}, {"Hears", h.Hears, hears}, {"Stamps", h.Stamps, stamps},
-			{"Places", h.Places, places}, {"Timers", h.Timers, timers}, {"Observed", h.Observed, p.read(p.a, p.name("job")).Now.IsZero()}} {
+		}{
+			{"Unprepared", h.Unprepared != nil, is[casnode.Preparer](p.a)}, {"Sweeps", h.Sweeps, is[casnode.Sweeper](p.a)},
+			{"Hears", h.Hears, is[casnode.Hearer](p.a)}, {"Rings", h.Rings, is[casnode.Ringer](p.a)},
+			{"Stamps", h.Stamps, is[casnode.Stamper](p.a)}, {"Places", h.Places, is[casnode.Placer](p.a)},
+			{"Timers", h.Timers, is[casnode.Timers](p.a)}, {"Observed", h.Observed, p.read(p.a, p.name("job")).Now.IsZero()},
+		} {
 			if ability.says != ability.has {
 				p.Errorf("Harness.%s is set: %v, must be %v for this store", ability.name, ability.says, ability.has)
 			}
 		}
 	}}
 }
+
+func is[ability any](s casnode.Store) bool { _, ok := s.(ability); return ok }
 
 // reporter is the part of a *testing.T that a claim uses. It is small, so that the
 // suite's own test can see a claim fail.
