@@ -46,9 +46,10 @@
 //     overwrites what it never saw. So the versions are random, and this package
 //     makes them; the store keeps what it is given.
 //   - Read returns parts of two moments: a new row with an old marker passes for
-//     one that is trusted.
+//     one of a server that is trusted.
 //
-// Package casnodetest checks a store for all of it.
+// Package casnodetest checks a store for what shows without a failover, a crash or a
+// partition. docs/store-authors.md lists what it does not see.
 //
 // # The marker
 //

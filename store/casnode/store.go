@@ -82,7 +82,9 @@ type Store interface {
 	// Swap writes a row if the row of that name, the marker and the server's
 	// identity are those of seen, all of it in one statement or transaction. It
 	// reports whether it did. If the row is the marker, seen.Row is what was read of
-	// it: that and the identity are compared, and seen.Marker is ignored.
+	// it: that and the identity are compared, and seen.Marker is ignored. Two kinds of
+	// write compare more: one that inserts a row also the floor, if the store keeps fences
+	// (Snapshot.KeepsFences), and one that is Stamped also the clock (Stamper).
 	//
 	// present is what Read would return after that. If nothing was written, it may be
 	// empty. If the row was written, only the places and the server of it count, and
@@ -215,8 +217,8 @@ type Placer interface {
 	// Evict removes the places that a process has for a name. If both are empty, it
 	// removes those of all processes that do not live.
 	Evict(ctx context.Context, name, process string) error
-	// Live has a process live for PlaceLease from now. It reports whether the process
-	// has lived since the last call: otherwise its places may be gone.
+	// Live extends the life of a process to PlaceLease from now. It reports whether the
+	// process has lived since the last call: otherwise its places may be gone.
 	Live(ctx context.Context, process string) (bool, error)
 	// Places returns the places of a name, in order, of processes that live; of all
 	// names if it is empty.
