@@ -24,7 +24,8 @@ import (
 //   - Warner: nothing is logged about risks of the server.
 //   - Observing: the store is expected to have a clock.
 //
-// A node that can look for risks is a risk.Examiner besides.
+// A node that can look for risks is a risk.Examiner besides. Two abilities are only for
+// nodes of this project: Prompt and Lender of internal/callerreads save a goroutine.
 
 // Starter is implemented by a Node that needs no goroutine for a request in
 // flight.
@@ -110,8 +111,8 @@ type Evidencer interface {
 	Evidence(ctx context.Context) (key string, err error)
 }
 
-// Waker is implemented by a Node that keeps a queue and notifies a waiter when
-// the name is kept for it, so that the waiter need not poll.
+// Waker is implemented by a Node that keeps a queue and notifies a waiter when the name
+// is kept for it, so that the waiter need not poll. Wake has what else it may tell.
 type Waker interface {
 	Node
 	// Listen calls f with every notification for the waiters that are queued

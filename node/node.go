@@ -9,8 +9,8 @@ import "context"
 // for the same name, from any process. Package nodetest is the conformance
 // suite; start a new kind of node with it.
 //
-// A node declares its other abilities by implementing small interfaces: they are in
-// abilities.go, and Examiner is in package risk.
+// A node declares its other abilities by implementing small interfaces: abilities.go
+// lists them.
 type Node interface {
 	// Do executes one request and returns one reply. A refusal is a Reply; an
 	// error means that the node could not decide. An error that wraps ErrUnsent

@@ -31,14 +31,15 @@ const (
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect
 	// OpRepair gives the share to Value on a node that missed the acquisition, after a
-	// quorum of nodes has granted or extended it. No holder may conflict. It is Stale
-	// after Until, if Value was released here with a NoRepair that is not over, and if
-	// Token is below that of an OpBreak: the break may not have reached the nodes yet
-	// that Value has. The fence does not matter: contenders raise it, too. It is raised
-	// to Token and never lowered; so is the floor, unless for Shared. If Value holds
-	// another slot, it is moved; if its own slot is taken, it keeps the other one until
-	// that expires. Window and queue do not matter. Granted, Held, Foreign, Stale,
-	// Quarantined or Misconfigured.
+	// quorum of nodes has granted or extended it. No holder may conflict. If Value holds
+	// the share, it is Granted, and nothing is changed. If Value holds another slot, it is
+	// moved; if its own slot is taken, it keeps the other one until that expires. If
+	// Value holds nothing, the repair is Stale after Until, if Value was released here
+	// with a NoRepair that is not over, and if Token is below that of an OpBreak, for the
+	// break's Retention: the break may not have reached the nodes yet that Value has. The
+	// fence does not matter: contenders raise it, too. It is raised to Token and never
+	// lowered; so is the floor, unless for Shared. Window and queue do not matter.
+	// Granted, Held, Foreign, Stale, Quarantined or Misconfigured.
 	OpRepair
 	// OpYield frees Value's share if Value holds one and a waiter with a lower
 	// Ticket is queued that does not fit beside it and the other holders, and
@@ -51,8 +52,8 @@ const (
 	OpMark
 	// OpBreak takes the name away from all its holders and raises the fence and the
 	// floor to Token, so that the next holder has a higher token. It is Stale if the
-	// name is held and the fence is not below Token: the name was then taken after the
-	// break was decided. A holder with a lower Token is not repaired for Retention,
+	// fence is above Token, or equal to it and the name is held: the name was then taken
+	// after the break was decided. A holder with a lower Token is not repaired for Retention,
 	// whether the name was held or free. A key that is no plain lock stays unless
 	// Foreign is set. Waiters keep their places. Quarantine does not matter; of the
 	// marker only the membership does. Repeating it is harmless. Granted if the name is
@@ -115,7 +116,7 @@ type Request struct {
 	Value string
 
 	// TTL is how long the lock lives from the moment at which the node executes
-	// an OpAcquire or OpExtend.
+	// an OpAcquire, OpExtend or OpRepair.
 	TTL time.Duration
 
 	Fencing
@@ -151,7 +152,7 @@ type Fencing struct {
 	// the node neither checks nor changes its fence.
 	Token Token
 
-	// Reserve, if it is not 0, has an OpExtend of an exclusive holder also
+	// Reserve, if it is not 0, makes an OpExtend of an exclusive holder also
 	// reserve tokens: Token becomes the holder's, and the fence is raised to
 	// Token+Reserve. The node judges Token as for an OpAcquire, and Token+Reserve
 	// must not be Ahead. If it refuses that, it extends all the same, and the

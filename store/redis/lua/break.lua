@@ -16,7 +16,8 @@
 -- the rank 0
 --   granted   there is no key any more
 --   foreign   a key of type holder is in its place, and stays
---   stale     the fence is not below the token: the lock was taken since
+--   stale     the fence is above the token, or equal to it and there is a holder: the
+--             lock was taken since
 --   ahead     the token is too far ahead of this server's clock, and of the fence
 --   config    this server is marked for another membership; holder is the marker
 --#include entry

@@ -22,10 +22,9 @@
 -- Reply: {status, holder, left ms, fence, now s, now µs, rank}, all strings, with
 -- the rank 0
 --   granted     it is ours for the whole time to live
---   held        there is no room; holder has it, for as long as left says (-1: no
+--   held        there is no room, or not in that slot; holder has it, for as long as left says (-1: no
 --               expiry), or is a group; see lib/group.lua
 --   foreign     a key of type holder is in its place
---   absent      the slot is taken, and another is free
 --   stale       the value was released, the lock was broken, or it is too late
 --   quarantine  this server may have forgotten locks, and grants none for as long
 --               as left says; holder is the reason
