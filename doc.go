@@ -74,7 +74,8 @@
 //  7. Extension never creates a lock, never steals one, and never shortens
 //     one. It lengthens a lock that is still ours.
 //  8. Order. Waiters are served in the order in which they came. A release
-//     notifies two waiters at most, and costs the same however many wait.
+//     notifies two waiters at most, and costs the same however many wait. If
+//     waiters did not ask in time, more of those behind them are notified.
 //
 // # Caveats
 //
@@ -93,7 +94,8 @@
 // have granted is too old to be used again: 32 s by default. The guard
 // also refuses clients with another membership or other cluster parameters. It
 // is on for several nodes, and for one behind which another server may take its
-// place: Sentinel, a database, etcd, ZooKeeper. See Options.Guard. It does not
+// place: Sentinel, a database, etcd, ZooKeeper. It is off if a file or memory is
+// among the nodes. See Options.Guard. It does not
 // notice that a server evicts or loses single keys, that a server's clock is set
 // forward, or that a server is reset to an earlier moment together with its memory.
 //
@@ -103,9 +105,10 @@
 // AssumeFresh trusts them at once: that is for tests and first installations.
 // After an outage it can let in a second holder.
 //
-// The guard is off for a single plain Redis server, because no other node could
-// grant locks during the quarantine. If that server restarts without its data,
-// it can grant a lock that another client still holds.
+// The guard is off for a single plain Redis server and for a single Redis Cluster,
+// because no other node could grant locks during the quarantine. If that server
+// restarts without its data, or a shard fails over, it can grant a lock that another
+// client still holds.
 //
 // When a suspended machine wakes, its leases end within a tenth of a second. A
 // virtual machine cannot always notice that it was paused.

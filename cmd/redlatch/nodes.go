@@ -73,7 +73,7 @@ func (f *nodeFlags) register(flags *pflag.FlagSet, say *reporter) {
 		"`addresses` of the nodes, separated by commas; sqlite:FILE for a file on this machine, which all users of it may write to, or local for one of this user; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else local)")
 	flags.BoolVar(&f.requireNodes, "require-nodes", false, "refuse to lock on this machine only because no nodes are given")
 	flags.StringVar(&f.membership, "membership", "", "the `name` of the membership, for clients that reach the nodes by different addresses (default $"+membershipVariable+", else the addresses)")
-	flag.Word(flags, &f.guard, "guard", "whether a node that may have forgotten locks is quarantined until they have expired; auto is off for one plain Redis server and for a file alone", "auto", "on", "off")
+	flag.Word(flags, &f.guard, "guard", "whether a node that may have forgotten locks is quarantined until they have expired; auto is off for one plain Redis server or one Redis Cluster, and if a file is among the nodes", "auto", "on", "off")
 	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: use nodes that are marked for another membership, whose clients share no lock names with these")
 	flag.Limit(flags, &f.nodeTimeout, "node-timeout", "a node that has not answered after `DURATION` counts as down (default a tenth of the TTL, between 250ms and 2s; redlatch doctor suggests one)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
