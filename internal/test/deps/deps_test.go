@@ -1,4 +1,4 @@
-// Package deps checks what the packages of this module import.
+// Package deps checks what our packages import.
 package deps
 
 import (
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// list has go list print something of packages, a word each.
+// list returns what go list prints of packages, a word each.
 func list(t *testing.T, args ...string) map[string]bool {
 	t.Helper()
 	out, err := exec.Command("go", append([]string{"list"}, args...)...).CombinedOutput()
@@ -33,15 +33,14 @@ func list(t *testing.T, args ...string) map[string]bool {
 	return words
 }
 
-// deps returns the modules of all packages, outside the standard library and
-// this module, that path imports directly or indirectly.
+// deps returns the modules of all packages, outside the standard library and the
+// modules of go.work, that path imports directly or indirectly.
 func deps(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	return list(t, "-deps", "-f", `{{if and (not .Standard) .Module (not .Module.Main)}}{{.Module.Path}}{{end}}`, path)
 }
 
-// imports returns all packages of this module that path imports directly or
-// indirectly.
+// imports returns all of our packages that path imports directly or indirectly.
 func imports(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	return list(t, "-deps", "-f", `{{if and .Module .Module.Main}}{{.ImportPath}}{{end}}`, path)
@@ -59,9 +58,9 @@ func TestADriverBringsOneClientAlone(t *testing.T) {
 	}
 }
 
-// layers is this module from top to bottom. A package imports the packages that
-// are named after it, what those import, internal/optional, and nothing else of this
-// module.
+// layers are the layers from top to bottom, but for cmd and adapters. Of our packages
+// each imports only those that are named with it, which are below it, and
+// internal/optional.
 var layers = []struct{ path, imports string }{
 	{"ui", "node/lockerrors admin . node node/risk"},
 	{"admin", ". internal/holders internal/clientaccess internal/steptimeout internal/runner internal/protocol observe node/lockerrors node node/risk"},
