@@ -153,7 +153,7 @@ func (m *Manager) Start(ctx context.Context) error {
 			if run.Err() == nil {
 				lost = context.Cause(term)
 			}
-			stop() // also has Lead not wait for another term
+			stop() // Lead then does not wait for another term either
 			<-stopped
 			if m.grace == 0 || errors.Is(failed, context.DeadlineExceeded) {
 				lease.Detach() // something may still run that counts on the lock

@@ -71,7 +71,7 @@ func WithValue(value string) Option {
 	return OptionFunc(func(m *Mutex) { m.value = value })
 }
 
-// WithFailFast has Extend and Unlock return as soon as a majority of servers has
+// WithFailFast lets Extend and Unlock return as soon as a majority of servers has
 // decided. Otherwise they wait for the other servers too, for as long as a
 // server may take to answer. Lock never does, and nothing does after Open.
 // Defaults to false.
@@ -82,7 +82,7 @@ func WithFailFast(b bool) Option {
 // WithShufflePools has no effect: redlatch asks all servers at the same time.
 func WithShufflePools(bool) Option { return OptionFunc(func(*Mutex) {}) }
 
-// WithSetNXOnExtend has Extend acquire the lock again if it was lost and nobody
+// WithSetNXOnExtend lets Extend acquire the lock again if it was lost and nobody
 // holds it. The mutex then has another Value: it is another lock, and its
 // fencing token is higher.
 func WithSetNXOnExtend() Option {

@@ -220,7 +220,7 @@ func (t *task) unwritable(err error) *outcome {
 	return nil
 }
 
-// record has the file of metrics say how the run ended. CMD has run, or could
+// record writes into the file of metrics how the run ended. CMD has run, or could
 // not: what it did counts more than a file.
 func (t *task) record(end *outcome) {
 	if t.metrics == nil || end.event == "metrics" {

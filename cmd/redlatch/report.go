@@ -150,7 +150,7 @@ func (r *reporter) line(text, hint string) {
 	fmt.Fprintf(r.w, "redlatch: %s\n", text)
 }
 
-// holding has every line from now on name the locks that are held; none ends
+// holding adds the locks that are held to every line from now on; none ends
 // that.
 func (r *reporter) holding(leases []*redlatch.Lease) {
 	r.mu.Lock()

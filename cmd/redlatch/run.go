@@ -93,8 +93,8 @@ func (f *runFlags) ended(say *reporter, cmd *cobra.Command, args []string, do fu
 // name is how the locks are named in messages.
 func (t *task) name() string { return strings.Join(t.names, ", ") }
 
-// begin prepares the run, and has the file of metrics say why that failed. It
-// returns the outcome then.
+// begin prepares the run. If that fails, it writes the outcome into the file of metrics,
+// and returns it.
 func (t *task) begin() (end *outcome) {
 	if t.metrics, end = t.f.openMetrics(t.names); end != nil {
 		return end

@@ -71,7 +71,7 @@ func run(ctx context.Context, devices, films []string) error {
 	return nil
 }
 
-// transcode has a device transcode a film. The device ends the work when the
+// transcode transcodes a film on a device. The device ends the work when the
 // request ends, and so when the lock is lost. It refuses a token that is lower
 // than the last one it has seen: that of a copy which was paused, and whose slot
 // another copy has by now.

@@ -2,5 +2,5 @@ package childproc
 
 import "syscall"
 
-// endWithUs has the kernel kill a process if we are killed ourselves.
+// endWithUs asks the kernel to kill a process if we are killed ourselves.
 func endWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }

@@ -55,7 +55,7 @@ func SetClock(opts Options, clock runner.Clock) { opts.settings().clock = clock 
 // Clock returns the clock that was set; nil if none was.
 func Clock(opts Options) runner.Clock { return opts.settings().clock }
 
-// SetIdle has New ask the nodes nothing: a server that is listed twice is not
+// SetIdle stops New from asking the nodes anything: a server that is listed twice is not
 // refused. The nodes stay open if New returns an error.
 func SetIdle(opts Options) { opts.settings().idle = true }
 

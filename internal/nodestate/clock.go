@@ -32,7 +32,7 @@ func (e *Entry) Move(d time.Duration) {
 	move(&e.Queue.Touched)
 }
 
-// Bind has a fence whose retention is over bind on, and puts it at floor at least:
+// Bind lets a fence whose retention is over bind on, and puts it at floor at least:
 // the highest fence of all names that the node has forgotten. Call it before
 // Settle.
 func (e *Entry) Bind(floor node.Token, now time.Time) {

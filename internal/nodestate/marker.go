@@ -234,7 +234,7 @@ func (s *Server) write(reason string, now time.Time, req *node.MarkRequest, own 
 	s.Marker.TrustedFrom, s.Marker.Lasts = quarantine, quarantine.Sub(now)
 }
 
-// bar has a marker be that of a barred server. It keeps the parameters of the former
+// bar makes a marker that of a barred server. It keeps the parameters of the former
 // one. One that was only told is from nowhere.
 func (m *Marker) bar(former Marker, left time.Duration) {
 	to := m.Guard

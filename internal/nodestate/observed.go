@@ -127,7 +127,7 @@ func leave(t *time.Time, timer string, now time.Time) time.Duration {
 	return d
 }
 
-// LeaveForHolders has a timer stand for the times of all holders that have none. It
+// LeaveForHolders sets a timer for the times of all holders that have none. It
 // returns for how long it has to run; 0 if it is not needed.
 func (e *Entry) LeaveForHolders(timer string, now time.Time) (d time.Duration) {
 	for i := range e.Holders {

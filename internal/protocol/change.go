@@ -119,7 +119,7 @@ func NewChange(mine node.Guard, fixed Fixed, former, own []string) Change {
 	return c
 }
 
-// ask has the change go on with the servers of which something is true, unless it is
+// ask continues the change with the servers of which something is true, unless it is
 // refused.
 func (c *Change) ask(state ChangeState, r Refusal, is func(int, *changing) bool) {
 	var servers []int

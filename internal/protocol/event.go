@@ -43,7 +43,7 @@ const (
 	Detach
 	// LocalWaiters says how many callers of the same process wait for the lock.
 	LocalWaiters
-	// Pass ends a lease, and has Waiter be the next holder, if Claim.MayPass.
+	// Pass ends a lease, and makes Waiter the next holder, if Claim.MayPass.
 	// Waiters others wait behind it. The runner then calls Claim.Inherit.
 	Pass
 	// Bar: the lease is not passed on any more, since another process may know its value.

@@ -198,7 +198,7 @@ func (c *Claim) extendedLate(v View, e *Event, out *Ready) {
 	}
 }
 
-// repairSoon has a lease extended soon if a node has it for a rival, who gives up
+// repairSoon extends a lease soon if a node has it for a rival, who gives up
 // there when it sees that a quorum has it for us. The node can be repaired then. A
 // third of the time to live later another rival may be in the way.
 func (c *Claim) repairSoon(v View, rival bool) {

@@ -32,7 +32,7 @@ import (
 //     others do not have yet. A node that is not reached is given them by the next
 //     call.
 
-// JobState is what a Job does, or has its caller do.
+// JobState is what a Job does, or its caller has to do.
 type JobState uint8
 
 // The states of a Job.
@@ -241,7 +241,7 @@ func (j *Job) copies() []Ask {
 	return j.ask(Copying, j.Found.Lacking)
 }
 
-// conclude ends the call, or has the job run.
+// conclude ends the call, or starts the job.
 func (j *Job) conclude() []Ask {
 	switch {
 	case j.Found.Completed > 0:

@@ -216,7 +216,7 @@ func (c *Claim) stepExtending(v View, e *Event, out *Ready) {
 		}
 	case Timer, Extend, Downgrade:
 		// Who asks to extend gets the result of the extension in flight. A downgrade
-		// has another one follow it.
+		// starts another one after it.
 		if e.Kind == Downgrade {
 			c.becomeReader()
 		}

@@ -18,7 +18,7 @@ func IsTerminal(file *os.File) bool {
 	return syscall.GetConsoleMode(syscall.Handle(file.Fd()), &mode) == nil
 }
 
-// takesLines reports whether the file is a console, and has it take control
+// takesLines reports whether the file is a console, which it sets to take control
 // sequences.
 func takesLines(file *os.File) bool {
 	const virtualTerminal = 4

@@ -10,7 +10,7 @@ import (
 // Screen is a terminal on which a line is redrawn in place. A nil Screen draws
 // nothing. One goroutine may use it at a time.
 type Screen struct {
-	// Faint has the line drawn faint, unless NO_COLOR is set.
+	// Faint draws the line faint, unless NO_COLOR is set.
 	Faint bool
 
 	file  *os.File

@@ -103,7 +103,7 @@ func (p *probe) turn() time.Duration {
 	return node.WaiterLease
 }
 
-// silentNode has the name kept for a waiter of node a, which has another one. Two of node
+// silentNode returns when the name is kept for a waiter of node a, which has another one. Two of node
 // b are behind them.
 func (p *probe) silentNode() (first node.Token) {
 	p.Helper()

@@ -59,7 +59,7 @@ func damagedListing(name string, now time.Time) node.Listing {
 	return node.Listing{Name: name, Reply: foreign(now)}
 }
 
-// replace has the entry of a name whose row was damaged, and is broken now, keep
+// replace fills the entry of a name whose row was damaged, and is broken now. It keeps
 // everybody out until all who may have held the name have lost it.
 func replace(e *nodestate.Entry, s *nodestate.Server, req node.Request, now time.Time) {
 	quarantine := s.Marker.Guard.Quarantine

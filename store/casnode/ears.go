@@ -149,7 +149,7 @@ func (n *Node) woken(w waiter, wake node.Wake, row Row) {
 	}
 }
 
-// ringing has a Ringer be a Hearer. It tells no text, so the rows are read: they say for
+// ringing adapts a Ringer to a Hearer. It tells no text, so the rows are read: they say for
 // whom a name is kept.
 type ringing struct {
 	Ringer

@@ -75,7 +75,7 @@ func newObserver(uptime func() time.Duration) *observer {
 // now is the uptime in whole microseconds.
 func (o *observer) now() time.Duration { return o.uptime().Truncate(time.Microsecond) }
 
-// look has a snapshot of a store without a clock count from now on. It is called
+// look begins the count of a snapshot of a store without a clock. It is called
 // when its rows were read, and not before.
 func (n *Node) look(s *Snapshot) error {
 	if !s.Now.IsZero() && s.by == nil {
@@ -90,8 +90,8 @@ func (n *Node) look(s *Snapshot) error {
 	return nil
 }
 
-// judgeBy has the token of a request be judged by the clock that the request has, if
-// the store has none. What is left of a time is the same on every clock. Records say
+// judgeBy sets a snapshot to the clock that the request has, if the store has none: the
+// token of the request is judged by it. What is left of a time is the same on every clock. Records say
 // when they began, which must not change: they stay on the observer's.
 func (s *Snapshot) judgeBy(req node.Request) {
 	if s.by != nil && !req.Clock.IsZero() {
@@ -222,8 +222,8 @@ func (o *observer) put(name string, s sight) {
 	o.rows[name] = s
 }
 
-// hideStampsIn has a listing not show the stamps of its times, and say that the node has
-// no clock.
+// hideStampsIn removes the stamps of its times from a listing, and notes that the node
+// has no clock.
 func (s *Snapshot) hideStampsIn(l *node.Listing) {
 	if s.by == nil {
 		return

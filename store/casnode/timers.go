@@ -34,7 +34,7 @@ const (
 	recordsLeft = 64
 )
 
-// leaveTimers has the entry refer to timers, if some are needed. It returns how long
+// leaveTimers makes the entry refer to timers, if some are needed. It returns how long
 // they must run, by their ids.
 func leaveTimers(e *nodestate.Entry, req node.Request, reply node.Reply, waited bool, now time.Time) (timers map[string]time.Duration) {
 	leave := func(d time.Duration, id string) {
@@ -116,10 +116,10 @@ func (n *Node) dropTimers(ctx context.Context, seen Snapshot, row Row) {
 	}
 }
 
-// noteTrusted has the marker's row say what this process has observed of the quarantine. If
-// the request was refused because of it, it leaves a timer, unless there is one. If the
-// quarantine is over and the row does not say so, it writes that: another process would
-// begin to count. If it fails, another request will do it.
+// noteTrusted writes into the marker's row what this process has observed of the
+// quarantine. If the request was refused because of it, that is a timer, unless there is
+// one. If the quarantine is over and the row does not say so, it is that: another process
+// would begin to count. If the write fails, another request will do it.
 func (n *Node) noteTrusted(ctx context.Context, s Snapshot, op node.Op, status node.Status) {
 	if s.by == nil || op != node.OpAcquire && op != node.OpMark {
 		return

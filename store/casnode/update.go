@@ -116,7 +116,8 @@ type tries struct {
 	present Snapshot
 }
 
-// again has a request be tried again, unless it failed.
+// again returns nil if a request is to be tried again, perhaps after a pause, and else
+// its error.
 func (n *Node) again(ctx context.Context, t *tries, req node.Request, next Snapshot, err error) error {
 	if err == nil {
 		t.refused++

@@ -105,7 +105,7 @@ func (s *store) readIn(conn *zk.Conn, name string, c *call) (p sight, err error)
 	}
 }
 
-// catchUp has a quorum execute a write, and with it all that was acknowledged before. It
+// catchUp writes. A quorum executes that after all that was acknowledged before. It
 // returns the zxid of that write.
 func (s *store) catchUp(conn *zk.Conn) (int64, error) {
 	stat, err := conn.Set(s.root+wakesPath, nil, -1)

@@ -54,7 +54,7 @@ func (s *store) Scan(ctx context.Context, after string, limit int) ([]casnode.Ro
 	return rows, explain(err)
 }
 
-// advance has the server advance to what was acknowledged before.
+// advance lets the server advance to what was acknowledged before.
 func (s *store) advance(ctx context.Context, conn *zk.Conn) (err error) {
 	if c := callOf(ctx); c.probe || c.display {
 		_, err = conn.Sync(s.root)

@@ -17,7 +17,7 @@ import (
 // A Side runs work under a lock of its kind.
 type Side func(ctx context.Context, work func(context.Context) error) error
 
-// Run has two callers of every side contend until each has had ten turns. It fails
+// Run lets two callers of every side contend until each has had ten turns. It fails
 // if two were inside at once, or if a caller does not get its turns.
 func Run(t testing.TB, sides map[string]Side) {
 	t.Helper()

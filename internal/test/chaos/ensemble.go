@@ -156,7 +156,7 @@ func (e *ensemble) freeze(w *nemesis, rng *rand.Rand) strike {
 	return e.strike(w, rng, "is frozen", (*servertest.Database).Freeze, (*servertest.Database).Thaw)
 }
 
-// fill has a cluster of etcd write nothing more, as if its database had reached its
+// fill stops a cluster of etcd from writing, as if its database had reached its
 // quota.
 func (e *ensemble) fill(rng *rand.Rand) strike {
 	alarm := func(action string) func(*Fault) error {
@@ -169,7 +169,7 @@ func (e *ensemble) fill(rng *rand.Rand) strike {
 	return strike{detail: "its database is full", lasts: between(rng, 300*time.Millisecond, 2*time.Second), apply: alarm("ACTIVATE"), heal: alarm("DEACTIVATE")}
 }
 
-// compact has a cluster of etcd forget all former revisions, and each member
+// compact makes a cluster of etcd forget all former revisions, and each member
 // defragment its file, during which it answers nobody.
 func compact(w *nemesis, n *node, rng *rand.Rand) strike {
 	e := n.current().(*ensemble)

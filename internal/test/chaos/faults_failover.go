@@ -155,7 +155,7 @@ func catchUp(replica *servertest.Database, wait, position string) error {
 	return errors.Join(fmt.Errorf("the replica does not follow its primary: %s", state), err)
 }
 
-// execute has a database execute statements, one after the other.
+// execute executes statements in a database, one after the other.
 func execute(s *servertest.Database, statements ...string) error {
 	for _, text := range statements {
 		if _, err := query(s, text); err != nil {
@@ -165,7 +165,7 @@ func execute(s *servertest.Database, statements ...string) error {
 	return nil
 }
 
-// query has a database execute a statement, and returns the first row that it
+// query executes a statement in a database, and returns the first row that it
 // returns, if any, with its values one after the other.
 func query(s *servertest.Database, text string) (value string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

@@ -45,7 +45,7 @@ func restart(how string, tamper func(folder string, rng *rand.Rand) error) func(
 	}
 }
 
-// orders has a Redis server execute a command, and another one after a while if there
+// orders sends a Redis server a command, and another one after a while if there
 // is one.
 func orders(how, command, undo string) func(*nemesis, *node, *rand.Rand) strike {
 	return func(_ *nemesis, n *node, rng *rand.Rand) strike {

@@ -92,7 +92,7 @@ func (s Placed) Evict(ctx context.Context, name, process string) error {
 	return s.unable(ctx)
 }
 
-// Live has a process live for a while.
+// Live extends the life of a process for a while.
 func (s Placed) Live(ctx context.Context, process string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

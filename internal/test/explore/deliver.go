@@ -86,7 +86,7 @@ func (m *machine) refused(msg *message, reply node.Reply) bool {
 	return !m.in.KeepAll && !msg.req.Wait && msg.req.Op != node.OpRelease && msg.req.Op != node.OpYield && reply.Status != node.Granted
 }
 
-// execute has the server of a message do what it asks for.
+// execute does what a message asks for, on its server.
 func (m *machine) execute(s *State, msg *message) node.Reply {
 	if m.in.InOrder {
 		m.overtake(s, msg)
@@ -159,7 +159,7 @@ func answerTo(msg *message) protocol.Event {
 	return protocol.Event{Kind: protocol.Answer, Node: msg.node, Seq: msg.seq, Op: msg.req.Op, Once: msg.req.Once, Token: msg.req.Token, Again: msg.again}
 }
 
-// fail has the claim not wait for a message any more. One that was not executed
+// fail ends the claim's wait for a message. One that was not executed
 // stays in flight.
 func (m *machine) fail(s *State, i int, why protocol.Fault) {
 	msg := s.messages[i]

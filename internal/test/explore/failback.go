@@ -71,7 +71,7 @@ func (s *State) epoch(c, i int) uint64 {
 	return s.epochs[c].Of(s.lineages[c][i])
 }
 
-// learn has a client learn what a server's marker says.
+// learn tells a client what a server's marker says.
 func (s *State) learn(c, i int, lineage string, epoch uint64, epochs node.Epochs) {
 	if epoch == 0 {
 		return

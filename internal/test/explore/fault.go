@@ -75,7 +75,7 @@ func (m *machine) faults(s *State, i int, do doer) {
 	}
 }
 
-// breakUp has a server execute an operator's break, above all that there was when
+// breakUp executes an operator's break on a server, above all that there was when
 // it began. It may never reach the others.
 func (m *machine) breakUp(s *State, i int) {
 	if s.broken == 0 {

@@ -68,12 +68,12 @@ type Instance struct {
 	ClocksBack int  // node clocks that are set back, from ahead to as far behind
 	BreakUps   bool // an operator breaks the lock once, on one node after the other
 	Waits      bool // refused claims wait in queues, and are notified
-	// Passes has the first client's second claim wait behind its first, in the
+	// Passes lets the first client's second claim wait behind its first, in the
 	// same process, which passes the lease on to it.
 	Passes bool
 
 	// Fence is where all fences are at first, in microseconds from the nodes'
-	// clocks; 0 for none. Frozen has no time pass.
+	// clocks; 0 for none. With Frozen no time passes.
 	Fence  int64
 	Frozen bool
 
@@ -81,23 +81,23 @@ type Instance struct {
 	// in progress. If there are none, all clients have all servers.
 	Lists [MaxClients][]int
 	// Runs is how often an operator begins it, Former what the last run lists as the
-	// former membership instead, and Silences how often a server does not answer. Back
-	// has the last run take it back. Unguarded has the first client's guard be off. Later
-	// has the new list be given out after the change, so that clients mark no new server.
+	// former membership instead, and Silences how often a server does not answer. With
+	// Back the last run takes it back. With Unguarded the first client's guard is off. With
+	// Later the new list is given out after the change, so that clients mark no new server.
 	Runs, Silences         int
 	Former                 []int
 	Back, Unguarded, Later bool
 
-	// Failback has a server be replaced by a replica that lacks its last writes,
-	// and come back as it was. With Replaced, it is by an empty server.
+	// Failback replaces a server by a replica that lacks its last writes,
+	// and lets it come back as it was. With Replaced, it is by an empty server.
 	Failback, Replaced bool
 
 	// NoGhosts also forbids orphaned keys.
 	NoGhosts bool
-	// FencesKept has fences be remembered for ever, unless a node loses them.
+	// FencesKept says that fences are remembered for ever, unless a node loses them.
 	FencesKept bool
 
-	// MayCreate has an extension that creates a key not be found by itself.
+	// MayCreate says that an extension that creates a key is no finding by itself.
 	MayCreate bool
 
 	// What is made wrong. Quarantine and Retention are in ticks: 0 for what the
@@ -112,7 +112,7 @@ type Instance struct {
 	Start []Step
 	// Depth and States bound the search; 0 for none.
 	Depth, States int
-	// KeepAll has no message be dropped: a rule is switched off on which the
+	// KeepAll says that no message is dropped: a rule is switched off on which the
 	// arguments in drop.go lean.
 	KeepAll bool
 	// Tests is the depth to which the tests search it: 0 for not at all, or whole.

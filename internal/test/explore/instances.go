@@ -192,7 +192,7 @@ func repairAlone(in *Instance) {
 	in.Clients, in.Tries, in.Repairs, in.NoGhosts, in.Breaks, in.Limit = 1, pair{1}, true, true, true, 1
 }
 
-// repairExpired has the third node miss an extension, and its key expire.
+// repairExpired begins when the third node has missed an extension, and its key has expired.
 func repairExpired(in *Instance) {
 	repair(in)
 	in.Extensions[0], in.Depth = 2, 7

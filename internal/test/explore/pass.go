@@ -35,7 +35,7 @@ func (m *machine) passes(s *State, do doer) {
 	}
 }
 
-// come has the second claim join the local queue.
+// come joins the second claim to the local queue.
 func (m *machine) come(s *State) {
 	cfg := m.cfg[0]
 	cfg.NoWait = false
@@ -56,7 +56,7 @@ func (m *machine) waiter(s *State, k int) *protocol.Waiter {
 	return s.waits[k]
 }
 
-// leave has the second claim give up before it asks.
+// leave ends the second claim before it asks.
 func (m *machine) leave(s *State) {
 	s.claims[1], s.left = nil, 1
 	if s.let&2 != 0 {
@@ -66,7 +66,7 @@ func (m *machine) leave(s *State) {
 	}
 }
 
-// leaves has a claim leave the line that was let in, if it has not yet.
+// leaves takes a claim that was let in out of the line, if it has not left yet.
 func (m *machine) leaves(s *State, k int) {
 	if s.let>>k&1 != 0 {
 		s.let &^= 1 << k
@@ -95,7 +95,7 @@ func (m *machine) mayBegin(s *State, k int) bool {
 	return !m.in.Passes || m.client(k) != 0 || (s.let|s.beside)>>k&1 != 0
 }
 
-// followInLine has the line follow what happened to a claim of the first client. One that
+// followInLine tells the line what happened to a claim of the first client. One that
 // gave up leaves it, and so does one whose lease nobody waits for.
 func (m *machine) followInLine(s *State, k int, ready *protocol.Ready) {
 	if !m.in.Passes || m.client(k) != 0 {
@@ -139,7 +139,7 @@ func (m *machine) isQueued(s *State, k int) bool {
 	return n >= protocol.Quorum(m.in.Servers)
 }
 
-// passOn has the second claim go on with the lease of the first.
+// passOn gives the lease of the first claim to the second.
 func (m *machine) passOn(s *State) {
 	m.seen["pass"]++
 	w := s.claims[1]

@@ -86,7 +86,7 @@ func (in *Jobs) first() *jobState {
 	return s
 }
 
-// leave has a caller be gone, and the next one begin. What was sent stays in flight.
+// leave ends a caller, and begins the next one. What was sent stays in flight.
 func (in *Jobs) leave(s *jobState) {
 	s.caller++
 	if s.job = (protocol.Job{}); s.caller == len(in.Callers) {
@@ -103,7 +103,7 @@ func (in *Jobs) leave(s *jobState) {
 	in.handle(s, protocol.JobEvent{Kind: how})
 }
 
-// handle has the caller handle an event, and does what follows from it.
+// handle gives the caller an event, and does what follows from it.
 func (in *Jobs) handle(s *jobState, e protocol.JobEvent) {
 	for _, ask := range s.job.Handle(e) {
 		s.flight = append(s.flight, parcel{s.caller, ask})

@@ -97,12 +97,12 @@ func Rules() []Rule {
 	return append(all, sharingRules()...)
 }
 
-// keepAll has a change keep all messages.
+// keepAll makes a change keep all messages.
 func keepAll(change func(*Instance)) func(*Instance) {
 	return func(in *Instance) { change(in); in.KeepAll = true }
 }
 
-// from has an instance begin after some steps.
+// from starts an instance after some steps.
 func from(change func(*Instance), steps ...[]Step) Instance {
 	in := two(change)
 	in.Start = slices.Concat(steps...)

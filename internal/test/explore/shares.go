@@ -40,7 +40,7 @@ func twoSlots(in *Instance) {
 	in.Shares, in.Again = [MaxClients]node.Share{slot(2), slot(2)}, 1
 }
 
-// oneServer has the first client ask a second time when the other may have moved.
+// oneServer lets the first client ask a second time when the other may have moved.
 func oneServer(in *Instance) {
 	twoSlots(in)
 	in.Servers, in.Again, in.Tries, in.Duplicates = 1, 1, pair{2, 1}, 1
@@ -52,7 +52,7 @@ func slotRepair(in *Instance) {
 	in.Shares = [MaxClients]node.Share{slot(2), slot(2)}
 }
 
-// refusedWriter has a writer take the third node before the request of a share
+// refusedWriter lets a writer take the third node before the request of a share
 // that has the other two. It is refused there, and undoes what it has.
 func refusedWriter(share node.Share) func(*Instance) {
 	return func(in *Instance) {

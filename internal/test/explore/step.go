@@ -245,7 +245,7 @@ func (m *machine) news(s *State, k int, what protocol.News) {
 	}
 }
 
-// replace has the successor of a claim go on, if the instance has a value left
+// replace continues with the successor of a claim, if the instance has a value left
 // for it.
 func (m *machine) replace(s *State, k int) {
 	cl := s.claims[k]

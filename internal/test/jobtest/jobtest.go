@@ -157,7 +157,7 @@ func (r *Replica) dies() bool {
 	return kill
 }
 
-// play has two replicas run for so many steps, on one node and on three, and checks
+// play runs two replicas for so many steps, on one node and on three, and checks
 // what they did. With kill, the replica that runs the job after some steps dies in
 // the middle of it.
 func play(t *testing.T, o Options, start Starter, steps int, kill bool, check func(t *testing.T, events []Event)) {
@@ -181,7 +181,7 @@ func play(t *testing.T, o Options, start Starter, steps int, kill bool, check fu
 	}
 }
 
-// Holds has two replicas run, and checks that no two runs overlap, that no time is
+// Holds runs two replicas, and checks that no two runs overlap, that no time is
 // run twice, and that each time at which a job was due was run.
 func Holds(t *testing.T, o Options, start Starter) {
 	t.Helper()

@@ -76,7 +76,7 @@ func (ls Links) Take(t *testing.T, name, value string, ttl time.Duration) {
 	ls.each(func(l *Link) { l.Take(t, name, value, ttl) })
 }
 
-// Drop has each node forget the name.
+// Drop makes each node forget the name.
 func (ls Links) Drop(name string) { ls.each(func(l *Link) { l.Node.Drop(name) }) }
 
 // New returns a client of n nodes, with its links.

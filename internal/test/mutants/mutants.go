@@ -92,7 +92,7 @@ func read(t testing.TB, root, file string) string {
 	return string(source)
 }
 
-// Build has the go tool build a package with the edits in the code, and returns
+// Build builds a package with the edits in the code, with the go tool, and returns
 // the binary that has each of them, by name. Command is "build" or "test -c",
 // with any flags. Edits of the same place are in different binaries, and so are
 // those that are always on. Unless mutants are asked for, as by make mutants, it only
@@ -153,7 +153,7 @@ func (b *batch) add(e Edit) bool {
 	return true
 }
 
-// build has the go tool take the texts for those of the files.
+// build lets the go tool take the texts for those of the files.
 func (b *batch) build(folder string, command []string, binary string) {
 	b.t.Helper()
 	replace := map[string]string{}

@@ -20,8 +20,8 @@ import (
 type Harness struct {
 	// Start starts a server.
 	Start func(t testing.TB) *servertest.OwnDatabase
-	// Follow starts a replica of it that follows asynchronously. stop has it get
-	// nothing more, and promote has it take the server's place.
+	// Follow starts a replica of it that follows asynchronously. stop ends
+	// that, and promote puts it in the server's place.
 	Follow func(t testing.TB, primary *servertest.OwnDatabase) (replica *servertest.OwnDatabase, stop, promote func())
 	// Open returns a node on the table redlatch_lock, for an address and for
 	// settings of its sessions.
@@ -38,7 +38,7 @@ type Harness struct {
 	Waiting string
 	// KillWaiting ends the sessions that wait for a row.
 	KillWaiting func(t testing.TB, db *sql.DB)
-	// FillDisk has every write to the table fail as on a full disk. EmptyDisk
+	// FillDisk makes every write to the table fail as on a full disk. EmptyDisk
 	// ends that.
 	FillDisk, EmptyDisk []string
 }
@@ -47,7 +47,7 @@ type Harness struct {
 type Settings struct {
 	// Timeout is after how long the server cancels a statement; 0 for never.
 	Timeout time.Duration
-	// Serializable has every transaction be serializable.
+	// Serializable makes every transaction serializable.
 	Serializable bool
 }
 

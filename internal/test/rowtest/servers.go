@@ -41,7 +41,7 @@ func restarted(t *testing.T, h Harness) {
 	want(t, n, guarded(node.OpRelease, "first"), node.Granted)
 }
 
-// failedOver has a client read the row of a lock and stop. Another client gets the
+// failedOver lets a client read the row of a lock and stop. Another client gets the
 // lock, and a replica that lacks it takes the server's place. Then the first client
 // goes on there. What happens after that is tested in virtual time in package casnode.
 func failedOver(t *testing.T, h Harness) {

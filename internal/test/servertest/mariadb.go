@@ -39,7 +39,7 @@ func (s *Database) setUpMariaDB(flags []string) error {
 	return nil
 }
 
-// runs has the server be run by a daemon of MariaDB or MySQL.
+// runs runs the server by a daemon of MariaDB or MySQL.
 func (s *Database) runs(daemon, data string, flags []string) {
 	s.run = func() []string {
 		return append([]string{daemon, "--no-defaults", "--datadir=" + data,

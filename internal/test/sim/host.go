@@ -132,7 +132,7 @@ func (w *World) strike(f Fault, n uint64, old *nodestate.Server) {
 	}
 }
 
-// crash has a server go down for a while, unless it is down already.
+// crash takes a server down for a while, unless it is down already.
 func (w *World) crash(h *host, d time.Duration, restart func()) {
 	now := w.now()
 	if now < h.down {

@@ -237,7 +237,7 @@ func (l *link) await(ctx context.Context, m *message) answer {
 	}
 }
 
-// deliver has a request arrive after a while, and in order after those of its value
+// deliver lets a request arrive after a while, and in order after those of its value
 // before it.
 func (l *link) deliver(m *message, after time.Duration) {
 	w, executed := l.w, make(chan struct{})
@@ -263,7 +263,7 @@ func answerWith(done chan answer, a answer) {
 	}
 }
 
-// arrive has the server execute a request.
+// arrive executes a request on the server.
 func (l *link) arrive(m *message, executed chan struct{}) {
 	w, h, now := l.w, l.host, l.w.now()
 	w.mu.Lock()

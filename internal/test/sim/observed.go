@@ -13,7 +13,7 @@ import (
 // counts by the client's clock. What travels is not the request, but each read and each
 // write of it: they are late and lost, and a client is paused between them.
 
-// observe has nodes of a plan have no clock: some, or all. It reports false for a plan
+// observe takes the clocks of nodes of a plan away: some, or all. It reports false for a plan
 // that is about servers that forget, or about links that keep the order.
 func (p *Plan) observe() bool {
 	if p.Guard || p.InOrder || p.Behind || p.Climate != Within && p.Climate != Calm {
@@ -119,7 +119,7 @@ func (r remotePlaces) Places(ctx context.Context, name string) ([]casnode.Place,
 	return carry(ctx, r.l, node.OpInspect, func() ([]casnode.Place, error) { return r.placed.Places(context.Background(), name) })
 }
 
-// carry has the server execute something, and returns when the answer is back. It may be
+// carry executes something on the server, and returns when the answer is back. It may be
 // executed after that, twice, or not at all.
 func carry[T any](ctx context.Context, l *link, op node.Op, execute func() (T, error)) (result T, err error) {
 	a := l.await(ctx, l.send(node.Request{Op: op}, func() answer {

@@ -115,7 +115,7 @@ func (cl *claim) hear(what protocol.News) {
 	}
 }
 
-// askLater has a client that works by itself ask again after a rest.
+// askLater lets a client that works by itself ask again after a rest.
 func (c *Client) askLater() {
 	if c.busy {
 		c.w.after(rest, func() { c.act(c.Ask) })

@@ -69,7 +69,7 @@ func (c *Client) value() string {
 	return protocol.NewValue(random, c.Name)
 }
 
-// Ask has the client ask for the lock, unless it does or has it already.
+// Ask makes the client ask for the lock, unless it does or has it already.
 func (c *Client) Ask() {
 	if c.paused || c.claim != nil && !c.claim.State().IsOver() {
 		return
@@ -85,7 +85,7 @@ func (c *Client) begin(cl *claim, first protocol.EventKind) {
 	cl.handle(protocol.Event{Kind: first})
 }
 
-// Release has the client release the lock, when its last write is over, or stop
+// Release makes the client release the lock, when its last write is over, or stop
 // waiting for it.
 func (c *Client) Release() {
 	switch cl := c.claim; {
@@ -99,7 +99,7 @@ func (c *Client) Release() {
 	}
 }
 
-// Write has the client write to the resource, with its token.
+// Write writes to the resource for the client, with its token.
 func (c *Client) Write() { c.act(c.write) }
 
 func (c *Client) write() {
@@ -132,7 +132,7 @@ func (c *Client) write() {
 	})
 }
 
-// Pause has the process stop, as for a long garbage collection or a suspended machine.
+// Pause stops the process, as for a long garbage collection or a suspended machine.
 func (c *Client) Pause() {
 	if !c.paused {
 		c.paused = true
@@ -140,7 +140,7 @@ func (c *Client) Pause() {
 	}
 }
 
-// Resume has the process continue: its caller where it stopped, before the client
+// Resume continues the process: its caller where it stopped, before the client
 // looks at the clock.
 func (c *Client) Resume() {
 	if !c.paused {
@@ -155,7 +155,7 @@ func (c *Client) Resume() {
 	}
 }
 
-// act has the caller do something, now or when it continues.
+// act lets the caller do something, now or when it continues.
 func (c *Client) act(do func()) { c.unlessPaused(do, &c.acts) }
 
 // deliver has something reach the client, now or when it continues.

@@ -65,7 +65,7 @@ func (c *Client) Cut(number int) {
 	}
 }
 
-// Mend has the link work again.
+// Mend mends the link.
 func (c *Client) Mend(number int) {
 	if l := &c.links[number-1]; l.cut {
 		l.cut = false
@@ -77,7 +77,7 @@ func (c *Client) Mend(number int) {
 // works reports whether messages between a client and a server arrive.
 func (c *Client) works(i int) bool { return !c.links[i].cut && !c.w.Servers[i].down }
 
-// reconnected has the client learn that notifications may have been lost.
+// reconnected tells the client that notifications may have been lost.
 func (c *Client) reconnected(i int) {
 	c.w.after(c.w.trip(), func() {
 		if c.works(i) {

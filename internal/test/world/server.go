@@ -36,7 +36,7 @@ func (s *Server) nextID() string {
 
 func (s *Server) clock() time.Time { return s.w.clock().Add(s.skew) }
 
-// Stop has the server stop.
+// Stop stops the server.
 func (s *Server) Stop() {
 	if !s.down {
 		s.down = true
@@ -44,7 +44,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Start has the server start again, with its data.
+// Start starts the server again, with its data.
 func (s *Server) Start() {
 	if !s.down {
 		return
@@ -53,7 +53,7 @@ func (s *Server) Start() {
 	s.restart(true)
 }
 
-// RestartEmpty has the server lose its data.
+// RestartEmpty restarts the server without its data.
 func (s *Server) RestartEmpty() {
 	s.w.say("fault", "Server %d restarts empty: it has forgotten every lock", s.Number)
 	if s.w.guard.Off {

@@ -15,7 +15,7 @@ type Story struct {
 
 // Step is one step of a story.
 type Step struct {
-	// New has the step begin in a new world.
+	// New starts the step in a new world.
 	New *Options
 	// Say is what is about to happen, for a reader.
 	Say string

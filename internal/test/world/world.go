@@ -33,9 +33,9 @@ type Options struct {
 	Clients int
 	// GuardOff has servers that restarted empty grant at once.
 	GuardOff bool
-	// Unchecked has the resource take every write, whatever its token.
+	// Unchecked makes the resource take every write, whatever its token.
 	Unchecked bool
-	// Busy has every client ask for the lock again and again.
+	// Busy makes every client ask for the lock again and again.
 	Busy bool
 	Seed uint64
 }
@@ -115,7 +115,7 @@ func (w *World) at(t time.Duration, do func()) {
 
 func (w *World) after(d time.Duration, do func()) { w.at(w.now+d, do) }
 
-// Step has the next event happen, if there is one.
+// Step executes the next event, if there is one.
 func (w *World) Step() {
 	if len(w.events) > 0 {
 		e := w.events[0]

@@ -173,7 +173,7 @@ var placeClaims = []claim{
 	}},
 }
 
-// crossings has a waiter come while a row is written, and leave while it is written
+// crossings lets a waiter come while a row is written, and leave while it is written
 // again. If neither saw the other, a lock would be free, and its waiter asleep.
 func crossings(p *probe) {
 	p.lives("one")

@@ -87,7 +87,7 @@ func (c *conn) start(r request) bool {
 	return true
 }
 
-// again has a request that was not executed sent again, behind all others. It
+// again sends a request again that was not executed, behind all others. It
 // returns false if that would be behind a later one. A release that is behind an
 // equal one is not sent: it has that one's answer. The mutex is held.
 func (c *conn) again(r request) bool {

@@ -93,7 +93,7 @@ func (r *request) concerns(other *request) bool {
 	return a.Keys[0] == b.Keys[0] && a.Args[0] == b.Args[0]
 }
 
-// join has the answer passed on to an earlier request, too, which is not sent. Neither
+// join passes the answer on to an earlier request, too, which is not sent. Neither
 // waits longer than the earlier one would.
 func (r *request) join(earlier *request) {
 	first, then := earlier.done, r.done

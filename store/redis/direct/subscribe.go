@@ -105,7 +105,7 @@ func (c *conn) replies() uint64 {
 	return c.heard
 }
 
-// ping has the server answer something.
+// ping asks the server for an answer.
 func (c *conn) ping() {
 	c.start(request{command: []string{"PING"}, limit: pingLimit, raw: func(resp.Reply, error) {}})
 }

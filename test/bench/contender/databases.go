@@ -40,7 +40,7 @@ func postgresURL(address string) string {
 	return "postgres://postgres@" + address + "/postgres?sslmode=disable"
 }
 
-// mariaDSN has a statement take one round trip, as redlatch does.
+// mariaDSN makes a statement take one round trip, as redlatch does.
 func mariaDSN(address string) string { return "root@tcp(" + address + ")/test?interpolateParams=true" }
 
 // openSQL opens a contender on a database: first prepares the database, and lock

@@ -31,7 +31,7 @@ type Situation struct {
 	Work Work
 	// Count is how many goroutines, contenders or locks there are; 0 for one.
 	Count int
-	// OneName has all goroutines want the same name.
+	// OneName says that all goroutines want the same name.
 	OneName bool
 
 	// Held is how long processes hold the lock each time.

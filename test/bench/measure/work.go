@@ -77,7 +77,7 @@ func (e *entrant) configs(procs int) []worker.Config {
 	return list
 }
 
-// round has the contenders contend for a new name, and counts what they do.
+// round lets the contenders contend for a new name, and counts what they do.
 func (e *entrant) round(ctx context.Context, team *worker.Team) (round, error) {
 	begin := clock.Now() + int64(lead)
 	o := worker.Order{Name: newName(), Start: begin, End: begin + int64(e.For+tail)}

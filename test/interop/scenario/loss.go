@@ -33,7 +33,7 @@ func death(s *Stage) Cell {
 	return yes()
 }
 
-// outlived has the foreign client hold the lock and freezes it, with its
+// outlived lets the foreign client hold the lock and freezes it, with its
 // timers, until redlatch has the lock.
 func (s *Stage) outlived() *redlatch.Lease {
 	s.take(s.it, short)

@@ -27,7 +27,7 @@ import (
 // dialTimeout limits the time for making a connection.
 const dialTimeout = 2 * time.Second
 
-// KeepAlive has the kernel detect an idle connection that went silent, and
+// KeepAlive lets the kernel detect an idle connection that went silent, and
 // keeps firewalls and NATs between the two ends from forgetting it.
 var KeepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 3}
 
@@ -72,7 +72,7 @@ func (g *Group) add(c *conn) error {
 	return nil
 }
 
-// trimLater has the number of connections checked, if there are more than should
+// trimLater checks the number of connections later, if there are more than should
 // stay. The caller holds mu.
 func (g *Group) trimLater() {
 	if g.Most > 0 && len(g.open) > g.Most && !g.trims {

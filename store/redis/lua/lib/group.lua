@@ -115,7 +115,7 @@ if e.kind ~= '' or e.text and string.sub(e.text, 1, 17) == groupMark then
     return table.concat(free)
   end
 
-  -- live() has the lock's key, and the group, live as long as the last holder.
+  -- live() keeps the lock's key, and the group, as long as the last holder.
   function live()
     local ms = micros(math.ceil((lastOf() - e.now) / 1000))
     redis.call('PEXPIRE', e.groupKey, ms)

@@ -87,7 +87,7 @@ local function drop()
   live()
 end
 
--- keep(ms) has what is our own expire then, if not before.
+-- keep(ms) ends what is our own then, if not before.
 local function keep(ms)
   if e.taken == '' then
     if redis.call('PTTL', e.lock) > ms then redis.call('PEXPIRE', e.lock, ms) end
