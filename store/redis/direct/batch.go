@@ -112,7 +112,10 @@ func (c *conn) divide(n int, reply resp.Reply, err error) {
 		requests = c.resend(requests, redis.NewServerError(string(server)).Code == "NOSCRIPT")
 		err = errOvertaken
 	}
-	c.flush()
+	// Those who get a reply send their next requests meanwhile, on other processors. If
+	// these were written one after the other, each would be a batch of its own.
+	c.passing = true
+	c.mu.Unlock()
 	for i := range requests {
 		if err != nil {
 			requests[i].failed(err)
@@ -122,6 +125,9 @@ func (c *conn) divide(n int, reply resp.Reply, err error) {
 	}
 	clear(requests)
 	c.batches.taken = requests
+	c.mu.Lock()
+	c.passing = false
+	c.flush()
 }
 
 // resend sends requests again that the server has refused as a whole, so that none

@@ -82,10 +82,7 @@ func startAll(d *driver, limit time.Duration, calls ...redis.Call) func() []outc
 			all.Done()
 		})
 	}
-	return func() []outcome {
-		all.Wait()
-		return outcomes
-	}
+	return func() []outcome { all.Wait(); return outcomes }
 }
 
 // perItem answers a batch of n keys and a marker by what f returns for each item.
@@ -130,6 +127,17 @@ func TestWaitingRequestsOfDifferentNamesAreSentAsOne(t *testing.T) {
 		t.Errorf("the answer is %v", got)
 	}
 	s.wants(t, "EVALSHA 1 one v1 t1")
+}
+
+func TestRequestsThatFollowFromABatchAreSentAsOne(t *testing.T) {
+	s := newRecorder(t, func(c []string) string { return perItem(c, func(_, _ string) string { return "+\r\n" }) })
+	s.hello = make(chan struct{})
+	d, then := s.driver(t), make(chan func() []outcome, 1)
+	d.Start(item("a one v"), long, func([]string, error) { then <- startAll(d, long, item("r one v"), item("r two v")) })
+	d.Start(item("a two v"), long, func([]string, error) {})
+	close(s.hello)
+	(<-then)()
+	s.wants(t, "EVALSHA 3 one two marker 1 2 3 4 5 6 a v  a v ", "EVALSHA 3 one two marker 1 2 3 4 5 6 r v  r v ")
 }
 
 func TestOnlyWhatFitsTogetherIsSentAsOne(t *testing.T) {

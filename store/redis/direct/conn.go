@@ -41,6 +41,7 @@ type conn struct {
 	unsent  int      // how many of the last of them are to be written
 	spare   []byte   // memory for what is written
 	writing bool     // somebody writes, and goes on while something is to be written
+	passing bool     // replies to a batch are passed on: what is sent meanwhile is written after that
 	batches batches
 	heard   uint64 // how many replies have arrived
 	late    int    // how many in a row came too late, of requests sent one after the other
@@ -108,7 +109,7 @@ func (c *conn) again(r request) bool {
 // flush writes what is to be written, or has it written. The mutex is held, and is
 // unlocked: to wake a goroutine takes longer than all else that it protects.
 func (c *conn) flush() {
-	if c.writing || c.unsent == 0 {
+	if c.writing || c.passing || c.unsent == 0 {
 		c.mu.Unlock()
 		return
 	}
@@ -157,7 +158,7 @@ func (c *conn) writer() {
 		// written with the rest.
 		runtime.Gosched()
 		c.mu.Lock()
-		for c.unsent > 0 && c.broken == nil && c.write() {
+		for c.unsent > 0 && !c.passing && c.broken == nil && c.write() {
 		}
 		c.writing = false
 		gone := c.broken != nil
@@ -281,7 +282,7 @@ func (c *conn) fail(err error) {
 		sent = 0
 	}
 	requests := c.pending.all()
-	c.pending = queue{}
+	c.pending, c.unsent = queue{}, 0
 	if c.reader != itself {
 		c.turns <- struct{}{} // the goroutine of the connection ends
 	}
