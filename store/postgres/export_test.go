@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/store/casnode"
@@ -76,7 +77,11 @@ func Query(ctx context.Context, n *Node, texts ...string) error {
 		return err
 	}
 	defer conn.Release()
-	_, err = execute(ctx, conn.Conn().PgConn(), texts...)
+	var all []func(*pgproto3.Frontend)
+	for _, text := range texts {
+		all = append(all, simple(text))
+	}
+	_, err = execute(ctx, conn.Conn().PgConn(), all...)
 	return err
 }
 

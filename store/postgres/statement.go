@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/redlatch/redlatch/store/casnode"
 )
 
@@ -145,7 +147,7 @@ func (h *session) prepare(ctx context.Context, c *pgconn.PgConn, st statement) e
 	}
 	if h.server == "" {
 		// A plan for each call costs more than the call.
-		rows, err := query(ctx, c, fmt.Sprintf("SELECT %s, set_config('plan_cache_mode', 'force_generic_plan', false), set_config('lock_timeout', '%d', false), set_config('synchronous_commit', %s, false)", server, most.Milliseconds(), durable))
+		rows, err := query(ctx, c, fmt.Sprintf("SELECT %s, set_config('plan_cache_mode', 'force_generic_plan', false), set_config('enable_bitmapscan', 'off', false), set_config('lock_timeout', '%d', false), set_config('synchronous_commit', %s, false)", server, most.Milliseconds(), durable))
 		if err != nil {
 			return err
 		}
@@ -186,29 +188,36 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 		}
 	}
 	if here != nil {
-		texts := make([]string, len(calls))
-		for i, x := range calls {
-			texts[i] = x.execute()
+		var sends []func(*pgproto3.Frontend)
+		for _, x := range calls {
+			sends = append(sends, x.send)
 		}
-		results, err := execute(ctx, c, texts...)
+		results, err := execute(ctx, c, sends...)
 		if !hasCode(err, "26000") || len(results) > 0 {
 			return results, err
 		}
 		delete(c.CustomData(), preparedHere) // it is gone: somebody else uses this session
 	}
 	if len(calls) == 1 {
-		return execute(ctx, c, calls[0].plain())
+		return execute(ctx, c, simple(calls[0].plain()))
 	}
-	results, err := execute(ctx, c, "BEGIN; "+calls[0].plain()+"; COMMIT; "+calls[1].plain())
+	results, err := execute(ctx, c, simple("BEGIN; "+calls[0].plain()+"; COMMIT; "+calls[1].plain()))
 	if len(results) < 3 {
 		return nil, err
 	}
 	return append(results[1:2], results[3:]...), err
 }
 
-// execute returns the text that executes a prepared statement.
-func (x call) execute() string {
-	return "EXECUTE " + x.name + " ('" + strings.Join(x.values, "','") + "')"
+// send has a prepared statement executed.
+func (x call) send(f *pgproto3.Frontend) {
+	if !strings.HasPrefix(x.text, "SELECT ") {
+		simple("EXECUTE " + x.name + " ('" + strings.Join(x.values, "','") + "')")(f)
+		return
+	}
+	values := strings.Join(x.values, "\x00") // no value has this byte
+	f.SendBind(&pgproto3.Bind{PreparedStatement: x.name, Parameters: bytes.Split([]byte(values), []byte{0})})
+	f.SendExecute(&pgproto3.Execute{})
+	f.SendSync(&pgproto3.Sync{})
 }
 
 // plain returns the text with the values in the place of its parameters.

@@ -67,21 +67,22 @@ func (s *store) query(ctx context.Context, text string) ([][][]byte, error) {
 
 // query executes a statement and returns its rows, as text.
 func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, error) {
-	results, err := execute(ctx, conn, text)
+	results, err := execute(ctx, conn, simple(text))
 	if err != nil || len(results) == 0 {
 		return nil, err
 	}
 	return results[0].Rows, nil
 }
 
-// execute executes texts, which are sent together, and returns the results of the first
-// one and of those after it that succeeded. They go on if one has failed.
+// execute sends statements together, each a transaction of its own, and returns the
+// results of the first one and of those after it, until one has failed. They go on then.
+// A result counts when the server has said that no transaction is open any more.
 //
-// Each is a message of the simple protocol, which the server executes and commits
-// when it has all of it. With the extended protocol it also executes one whose
+// Each that writes is a message of the simple protocol, which the server executes and
+// commits when it has all of it. With the extended protocol it also executes one whose
 // Sync never comes, since the client's host vanished, and keeps the transaction
 // open and the row locked until it finds the connection dead: after hours, by
-// default.
+// default. A read there locks no row, and costs a quarter less.
 //
 // Every literal in a statement is made of letters, digits and the characters of
 // base64, so there is nothing to escape, whatever the session's settings. What a
@@ -91,44 +92,25 @@ func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, e
 // It is a transaction of its own. A hook of a given pool may have begun another one
 // before, and a pooler may hand on one that somebody else has begun. What was written
 // there is not committed. The pool closes such a connection.
-func execute(ctx context.Context, conn *pgconn.PgConn, texts ...string) ([]*pgconn.Result, error) {
-	if conn.TxStatus() != idle {
-		return nil, fmt.Errorf("%w (%w)", errOpen, node.ErrUnsent)
+//
+// The driver's own way to execute a text sets a timer for each, and watches the context
+// for each part of an answer. Both wake a thread, which is a sixth of the client's work.
+// No timer is needed: the server answers when it has read a message, and in few bytes,
+// so it never waits for us to read while we write.
+func execute(ctx context.Context, conn *pgconn.PgConn, sends ...func(*pgproto3.Frontend)) (results []*pgconn.Result, err error) {
+	if conn.TxStatus() != idle || ctx.Err() != nil {
+		return nil, fmt.Errorf("%w (%w)", cmp.Or(ctx.Err(), errOpen), node.ErrUnsent)
 	}
-	last := len(texts) - 1
-	for _, text := range texts[:last] { // the last one has them sent
-		conn.Frontend().SendQuery(&pgproto3.Query{String: text})
+	for _, send := range sends {
+		send(conn.Frontend())
 	}
-	results, err := conn.Exec(ctx, texts[last]).ReadAll()
-	if err != nil && last > 0 && pgconn.SafeToRetry(err) {
-		conn.Conn().Close() // or what was not sent would be sent later
-		_ = conn.Close(ctx)
-		return nil, err
-	}
-	for range last {
-		more, next := receive(ctx, conn)
-		if err = cmp.Or(err, next); err == nil {
-			results = append(results, more)
-		}
-	}
-	switch status := conn.TxStatus(); {
-	case err == nil && status != idle:
-		err = errOpen
-	case err != nil && status == failed:
-		// What the message began is over. Without this the pool closes the connection.
-		_ = conn.Exec(ctx, "ROLLBACK").Close()
-	}
-	return results, err
-}
-
-// receive receives the result of a statement that was sent.
-func receive(ctx context.Context, conn *pgconn.PgConn) (*pgconn.Result, error) {
-	var r pgconn.Result
-	for {
-		message, err := conn.ReceiveMessage(ctx)
-		if err != nil {
-			_ = conn.Close(ctx)
-			return nil, cmp.Or(r.Err, ctx.Err(), errors.New(err.Error())) // what was sent before it is executed
+	stop := context.AfterFunc(ctx, func() { _ = conn.Conn().SetDeadline(time.Unix(1, 0)) })
+	broken := conn.Frontend().Flush()
+	rows, open := [][][]byte(nil), []*pgconn.Result(nil) // not known to be committed
+	for ready := 0; ready < len(sends) && broken == nil; {
+		message, failed := conn.ReceiveMessage(context.Background())
+		if failed != nil { // it is said to be unsent, which it is not
+			broken = cmp.Or(err, ctx.Err(), errors.Unwrap(failed), failed)
 		}
 		switch m := message.(type) {
 		case *pgproto3.DataRow:
@@ -136,13 +118,32 @@ func receive(ctx context.Context, conn *pgconn.PgConn) (*pgconn.Result, error) {
 			for i, v := range m.Values {
 				row[i] = bytes.Clone(v)
 			}
-			r.Rows = append(r.Rows, row)
+			rows = append(rows, row)
+		case *pgproto3.CommandComplete:
+			open = append(open, &pgconn.Result{Rows: rows, CommandTag: pgconn.NewCommandTag(string(m.CommandTag))})
+			rows = nil
 		case *pgproto3.ErrorResponse:
-			r.Err = pgconn.ErrorResponseToPgError(m)
+			err = cmp.Or(err, error(pgconn.ErrorResponseToPgError(m)))
 		case *pgproto3.ReadyForQuery:
-			return &r, r.Err
+			if ready++; m.TxStatus != idle {
+				err = cmp.Or(err, errOpen)
+			} else if err == nil || ready == 1 {
+				results = append(results, open...)
+			}
+			open, rows = nil, nil
 		}
 	}
+	if !stop() || broken != nil {
+		// Nothing can be sent after the deadline. So the driver closes the connection,
+		// and has the server cancel what it may still execute.
+		_ = conn.Conn().SetDeadline(time.Unix(1, 0))
+		_ = conn.Exec(context.Background(), "").Close()
+	}
+	if conn.TxStatus() == failed {
+		// What the message began is over. Without this the pool closes the connection.
+		_ = conn.Exec(ctx, "ROLLBACK").Close()
+	}
+	return results, cmp.Or(broken, err)
 }
 
 // idle is the status of a session in which no transaction is open, and failed that of
@@ -150,6 +151,11 @@ func receive(ctx context.Context, conn *pgconn.PgConn) (*pgconn.Result, error) {
 const idle, failed = 'I', 'E'
 
 var errOpen = errors.New("a transaction is open in this session, so a lock would not be committed: do not begin one in a hook of the pool (AfterConnect, PrepareConn)")
+
+// simple sends a text as a message of the simple protocol.
+func simple(text string) func(*pgproto3.Frontend) {
+	return func(f *pgproto3.Frontend) { f.SendQuery(&pgproto3.Query{String: text}) }
+}
 
 // quoted returns a text as a literal.
 func quoted(text string) string { return "'" + text + "'" }
