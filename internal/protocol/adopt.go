@@ -32,15 +32,16 @@ func Adopted(mine, theirs node.Guard, fixed Fixed) (node.Guard, bool) {
 }
 
 // AdoptedFrom is Adopted for several markers: the first that differs is taken,
-// and then those of a higher generation.
-func AdoptedFrom(mine node.Guard, theirs []node.Guard, fixed Fixed) node.Guard {
-	next := mine
+// and then those of a higher generation. matter reports whether any of them could be.
+func AdoptedFrom(mine node.Guard, theirs []node.Guard, fixed Fixed) (next node.Guard, matter bool) {
+	next = mine
 	for _, their := range theirs {
+		matter = matter || !mine.Off && their.Membership == mine.Membership
 		if adopted, ok := Adopted(next, their, fixed); ok && (next == mine || adopted.Generation > next.Generation) {
 			next = adopted
 		}
 	}
-	return next
+	return next, matter
 }
 
 // AgreedMarker returns the parameters that the markers of a quorum of n nodes

@@ -34,8 +34,8 @@ func TestParametersAreAdoptedFromMarkersOfTheSameMembership(t *testing.T) {
 		"a quarantine that is too low": {[]node.Guard{short}, Fixed{}, mine},
 		"set by the caller":            {[]node.Guard{longer}, Fixed{MaxTTL: true}, mine},
 	} {
-		if got := AdoptedFrom(mine, c.theirs, c.fixed); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		if got, matter := AdoptedFrom(mine, c.theirs, c.fixed); got != c.want || matter != (len(c.theirs) > 0 && c.theirs[0].Membership == "a") {
+			t.Errorf("%s: %+v, they matter: %v, want %+v", name, got, matter, c.want)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // This file sends the requests of a claim, and handles their answers.
 
-// request returns a request about the claim. The runner adds what no decision
-// depends on: the name, the marker to compare, how long to keep the fence.
+// request returns a request about the claim. The runner adds the name, the marker to
+// compare, and by FenceRetention how long to keep the fence.
 func (c *Claim) request(op node.Op) node.Request {
 	return node.Request{
 		Op: op, Share: c.share, Value: c.value, TTL: max(c.cfg.TTL, c.cfg.Keep), Fencing: node.Fencing{Token: c.token, Window: c.cfg.Window}, Waiting: node.Waiting{Wait: c.wait.queued, Ticket: c.wait.ticket},

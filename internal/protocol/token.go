@@ -57,16 +57,23 @@ func Plausible(now time.Time, window time.Duration) node.Token {
 	return node.Token(max(now.Add(window/2).UnixMicro(), 0))
 }
 
+// FenceRetention returns how long a node keeps the fence of a lock: at least as long as
+// the caller wants. A fence must outlive its lock, or the lock would be without a token.
+// And it must outlive every lower token that is in the window of a node yet.
+func FenceRetention(least, ttl, window time.Duration) time.Duration {
+	return max(least, 4*window, ttl+window)
+}
+
 // NextToken returns the token that a client proposes next: the nodes' time in
-// microseconds, or one above its last proposal.
-func NextToken(last node.Token, now time.Time) node.Token {
+// microseconds, or one above its last proposal; at least floor.
+func NextToken(last, floor node.Token, now time.Time) node.Token {
 	t := node.Token(max(now.UnixMicro(), 1))
 	// The last proposal counts only if it is near the clock: a client whose
 	// clock was corrected by an hour must not continue from the wrong time.
 	if last >= t && last < t+node.TokenLeap {
 		t = last + 1
 	}
-	return t
+	return min(max(t, floor), node.MaxToken)
 }
 
 // proposals has the tokens that a claim proposed: the lowest and the highest,

@@ -43,8 +43,12 @@ const (
 	OtherMembership
 	// TTLTooLong: the request's TTL is above the marker's.
 	TTLTooLong
-	// OtherParameters: the membership is the same, but a parameter differs.
-	OtherParameters
+	// OtherMaxTTL and those after it: the membership is the same, but a parameter
+	// differs.
+	OtherMaxTTL
+	OtherWindow
+	OtherReplicas
+	OtherQuarantine
 )
 
 // Compare compares the client's parameters with those of a node that answered
@@ -61,8 +65,14 @@ func Compare(mine node.Guard, theirs *node.Guard, ttl time.Duration) Misfit {
 		return TTLTooLong
 	case mine.Off:
 		return Fits
+	case theirs.MaxTTL != mine.MaxTTL:
+		return OtherMaxTTL
+	case theirs.Window != mine.Window:
+		return OtherWindow
+	case theirs.Replicas != mine.Replicas:
+		return OtherReplicas
 	}
-	return OtherParameters
+	return OtherQuarantine
 }
 
 // The shortest TTL, and the longest that a marker may allow: in milliseconds it
