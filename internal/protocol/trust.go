@@ -128,6 +128,7 @@ type Seen struct {
 	Marked   bool // for this membership, in its highest generation that was seen
 	Outdated bool // from before a restart, promotion or change, or from a clock set back since
 	Trusted  bool // it grants to this membership
+	Used     bool // it is, or has been, in service
 
 	Generation uint64 // of this membership, if it is marked for it
 	Lineage    string // in its marker, if it is Marked
@@ -136,20 +137,25 @@ type Seen struct {
 }
 
 // See returns what a node's marker says to a client with these parameters. answered says
-// that the node answered, and does not contradict.
-func See(mine *node.Guard, s MarkerState, answered bool) Seen {
+// that the node answered, and does not contradict. known is the highest epoch that is
+// known of it.
+func See(mine *node.Guard, s MarkerState, answered bool, lineage string, known uint64) Seen {
 	seen := Seen{
 		Answered: answered,
 		Marked:   answered && s.Marked != nil && s.Marked.Generation >= mine.Generation,
 		Outdated: Outdated(s),
+		Epoch:    known,
 		Trusted:  s.Trusted,
+		Used:     BeenInService(s),
 	}
 	switch {
 	case s.Marked == nil:
 	case s.Marked.Membership != mine.Membership:
 		seen.Other = s.Marked.Generation
 	default:
-		seen.Generation = s.Marked.Generation
+		if seen.Generation = s.Marked.Generation; seen.Marked {
+			seen.Lineage = lineage
+		}
 	}
 	return seen
 }
@@ -177,15 +183,7 @@ func ReturnsFrom(mine, theirs *node.Guard) uint64 {
 // nodes of a former membership that have lost their data. returns is 0 if no other was
 // seen, or this one has Returned since; otherwise the generation from which on it is.
 func ToMark(nodes []Seen, returns uint64) (set Set) {
-	confirmed, answered := 0, 0
-	for _, s := range nodes {
-		if s.Answered {
-			answered++
-			if s.Marked {
-				confirmed++
-			}
-		}
-	}
+	confirmed, answered := Confirmed(nodes), count(nodes, Seen.hasAnswered)
 	sure := confirmed >= Quorum(len(nodes)) || answered == len(nodes) && returns == 0
 	for i, s := range nodes {
 		if s.Answered && (!s.Marked && sure || s.Outdated) {
@@ -195,16 +193,25 @@ func ToMark(nodes []Seen, returns uint64) (set Set) {
 	return set
 }
 
-// Returned reports whether this membership is in service after another one was seen
-// on one of its nodes: a quorum is marked for it in such a generation or a higher one.
-func Returned(nodes []Seen, generation uint64) bool {
-	n := 0
+// Confirmed returns how many nodes confirm the membership and its parameters.
+func Confirmed(nodes []Seen) int { return count(nodes, func(s Seen) bool { return s.Marked }) }
+
+func (s Seen) hasAnswered() bool { return s.Answered }
+
+// count returns of how many nodes something is true.
+func count(nodes []Seen, is func(Seen) bool) (n int) {
 	for _, s := range nodes {
-		if s.Marked && s.Generation >= generation {
+		if is(s) {
 			n++
 		}
 	}
-	return n >= Quorum(len(nodes))
+	return n
+}
+
+// Returned reports whether this membership is in service after another one was seen
+// on one of its nodes: a quorum is marked for it in such a generation or a higher one.
+func Returned(nodes []Seen, generation uint64) bool {
+	return count(nodes, func(s Seen) bool { return s.Marked && s.Generation >= generation }) >= Quorum(len(nodes))
 }
 
 // ToTake returns the nodes that another membership has marked, or barred, in a lower
@@ -214,17 +221,13 @@ func Returned(nodes []Seen, generation uint64) bool {
 // is held finds them within MaxTTL. That is shorter than the quarantine which the former
 // membership gave them, unless its own MaxTTL was shorter.
 func ToTake(nodes []Seen, generation uint64) (set Set) {
-	trusted := 0
+	if count(nodes, func(s Seen) bool { return s.Trusted && s.Marked && s.Generation == generation }) < Quorum(len(nodes)) {
+		return 0
+	}
 	for i, s := range nodes {
-		if s.Trusted && s.Marked && s.Generation == generation {
-			trusted++
-		}
 		if s.Other > 0 && s.Other < generation {
 			set |= Of(i)
 		}
-	}
-	if trusted < Quorum(len(nodes)) {
-		return 0
 	}
 	return set
 }

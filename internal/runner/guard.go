@@ -115,15 +115,8 @@ func (g *guard) adopt(theirs []node.Guard, sentWith *node.Guard) bool {
 // reports whether theirs is such a marker.
 func (g *guard) noteOther(theirs *node.Guard) bool {
 	returns := protocol.ReturnsFrom(g.parameters(), theirs)
-	if returns == 0 {
-		return false
-	}
-	for {
-		known := g.returns.Load()
-		if known >= returns || g.returns.CompareAndSwap(known, returns) {
-			return true
-		}
-	}
+	raise(&g.returns, returns)
+	return returns > 0
 }
 
 // warn logs once that no replicas are required although another server can

@@ -49,7 +49,7 @@ type Member struct {
 	// epoch is the highest epoch that is known of the node's marker, and shown
 	// what that said.
 	epoch atomic.Uint64
-	shown atomic.Pointer[shown]
+	shown atomic.Pointer[protocol.Shown]
 
 	// identified is set once it is known that no other node is the same server.
 	identified atomic.Bool

@@ -168,9 +168,8 @@ func (cl *Claim) Results() []observe.Result {
 				r.Err = cl.sameServer(i)
 			}
 		default:
-			*r = said
-			if said.Err == nil && said.Reply.Status == node.Granted && cl.core.Distrusts(i) {
-				r.Reply = node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: node.ReasonChanged, NeedsMark: true}, Left: cl.c.guard.parameters().Quarantine, Now: said.Reply.Now}
+			if *r = said; said.Err == nil {
+				r.Reply = cl.core.Judged(i, said.Reply, cl.c.guard.parameters().Quarantine)
 			}
 		}
 	}

@@ -39,10 +39,7 @@ func (c *Client) mark() {
 		if r.Status != node.Quarantined {
 			state.Left = 0
 		}
-		if protocol.FailedBack(r.Epoch, c.members[i].epoch) {
-			state.Trusted, state.Left = false, 0
-		}
-		seen[i] = protocol.Seen{Answered: r.Status != node.Misconfigured, Marked: r.Guard != nil, Outdated: protocol.Outdated(state)}
+		seen[i] = protocol.See(&c.w.guard, protocol.Believed(state, r.Epoch, c.members[i].epoch), r.Status != node.Misconfigured, "", 0)
 	}, func() {
 		before := mk.count
 		c.markAll(protocol.ToMark(seen, 0), node.MarkWrite, func(i int, r node.Reply) {
