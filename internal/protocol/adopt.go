@@ -80,6 +80,14 @@ func MissedChange(mine node.Guard, r *node.Reply) bool {
 		r.Guard.Membership == mine.Membership && r.Guard.Generation < mine.Generation
 }
 
+// NeedsMarking reports whether a reply shows that a node may have to be marked. behind
+// says that one has not noted what is known of epochs. While another membership was seen
+// on a node, other, a grant may show that ours is back.
+func NeedsMarking(mine *node.Guard, r *node.Reply, behind, other bool) bool {
+	changed := r.Status == node.Misconfigured && ReturnsFrom(mine, r.Guard) > 0 || r.Status == node.Granted && other
+	return behind || r.NeedsMark || !mine.Off && changed || MissedChange(*mine, r)
+}
+
 // ReplacedMarker reports whether a membership change has already marked a node
 // for this membership, so that it is not marked again.
 func ReplacedMarker(mine node.Guard, s MarkerState) bool {

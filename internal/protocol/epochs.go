@@ -43,10 +43,11 @@ func (s Shown) Replaces(last *Shown) bool { return last != nil && last.Lineage !
 // Lacks reports whether the node has a marker, and has not noted what is known.
 func (s Shown) Lacks(known node.Epochs) bool { return s.Epoch > 0 && s.Epochs.Merge(known) != s.Epochs }
 
-// Believed returns what counts of what a marker says. A server that failed back is not
-// trusted, and has to be marked: epoch is that of its marker, known the highest of it.
+// Believed returns what counts of what a marker says whose epoch is below the highest
+// that is known of the node: the server was replaced by another, and has come back as it
+// was. It is not trusted, and has to be marked.
 func Believed(s MarkerState, epoch, known uint64) MarkerState {
-	if FailedBack(epoch, known) {
+	if epoch > 0 && epoch < known {
 		s.Trusted, s.Left = false, 0
 	}
 	return s

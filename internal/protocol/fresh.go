@@ -27,7 +27,7 @@ const (
 func Declare(nodes []Seen, served bool) (d Declaration, used int) {
 	used = count(nodes, func(s Seen) bool { return s.Used })
 	switch {
-	case count(nodes, Seen.hasAnswered) < len(nodes), count(nodes, func(s Seen) bool { return s.Trusted }) == len(nodes):
+	case count(nodes, func(s Seen) bool { return s.Answered }) < len(nodes), count(nodes, func(s Seen) bool { return s.Trusted }) == len(nodes):
 		return NothingToDeclare, used
 	case used > 0:
 		return UsedBefore, used

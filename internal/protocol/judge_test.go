@@ -181,13 +181,10 @@ func TestCallersAskBesideAnotherInAShortage(t *testing.T) {
 	}
 }
 
-func TestServerThatFailedBackHasALowerEpoch(t *testing.T) {
-	for _, c := range []struct {
-		epoch, known uint64
-		want         bool
-	}{{0, 5, false}, {4, 5, true}, {5, 5, false}, {6, 5, false}} {
-		if got := FailedBack(c.epoch, c.known); got != c.want {
-			t.Errorf("epoch %d, known %d: %v, want %v", c.epoch, c.known, got, c.want)
+func TestServerWithALowerEpochHasFailedBackAndIsNotTrusted(t *testing.T) {
+	for epoch, want := range map[uint64]bool{0: true, 4: false, 5: true, 6: true} {
+		if got := Believed(MarkerState{Trusted: true, Left: 1}, epoch, 5); got.Trusted != want || got.Left > 0 != want {
+			t.Errorf("epoch %d, where 5 is known: %+v, want trust: %v", epoch, got, want)
 		}
 	}
 }

@@ -111,11 +111,6 @@ func Outdated(s MarkerState) bool {
 	return s.Marked != nil && !s.Trusted && s.Left == 0
 }
 
-// FailedBack reports whether a server was replaced by another, which another node
-// has noted, and has come back as it was: its marker's epoch is below the one that
-// is known.
-func FailedBack(epoch, known uint64) bool { return epoch > 0 && epoch < known }
-
 // Settling is how long it takes until every lock that is extended is back on a
 // node that is trusted again. An extension begins a third of the TTL after the
 // one before, and the repair follows it. The rest is for rivals that are granted
@@ -183,7 +178,7 @@ func ReturnsFrom(mine, theirs *node.Guard) uint64 {
 // nodes of a former membership that have lost their data. returns is 0 if no other was
 // seen, or this one has Returned since; otherwise the generation from which on it is.
 func ToMark(nodes []Seen, returns uint64) (set Set) {
-	confirmed, answered := Confirmed(nodes), count(nodes, Seen.hasAnswered)
+	confirmed, answered := Confirmed(nodes), count(nodes, func(s Seen) bool { return s.Answered })
 	sure := confirmed >= Quorum(len(nodes)) || answered == len(nodes) && returns == 0
 	for i, s := range nodes {
 		if s.Answered && (!s.Marked && sure || s.Outdated) {
@@ -195,8 +190,6 @@ func ToMark(nodes []Seen, returns uint64) (set Set) {
 
 // Confirmed returns how many nodes confirm the membership and its parameters.
 func Confirmed(nodes []Seen) int { return count(nodes, func(s Seen) bool { return s.Marked }) }
-
-func (s Seen) hasAnswered() bool { return s.Answered }
 
 // count returns of how many nodes something is true.
 func count(nodes []Seen, is func(Seen) bool) (n int) {

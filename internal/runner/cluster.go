@@ -76,7 +76,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		cfg:        cfg,
 		clock:      cfg.Clock,
 		log:        cfg.Log,
-		ids:        identities{owner: map[string]*Member{}},
+		ids:        identities{servers: protocol.Servers{}},
 		tokens:     tokenSource{clock: cfg.Clock},
 		rand:       newRandSource(cfg.Clock),
 		background: newBackground(),

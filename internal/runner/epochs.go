@@ -60,9 +60,8 @@ type lineages struct {
 // are as seen.
 func (c *Cluster) lineages(seen []protocol.Seen, mark protocol.Set) lineages {
 	c.epochs.mu.Lock()
-	known := c.epochs.known
-	c.epochs.mu.Unlock()
-	of, epochs := protocol.Lineages(seen, mark, known, c.newLineage)
+	defer c.epochs.mu.Unlock()
+	of, epochs := protocol.Lineages(seen, mark, c.epochs.known, c.newLineage)
 	l := lineages{of: map[*Member]string{}, epochs: epochs}
 	for i, m := range c.members {
 		l.of[m] = of[i]

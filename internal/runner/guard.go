@@ -111,12 +111,9 @@ func (g *guard) adopt(theirs []node.Guard, sentWith *node.Guard) bool {
 	return matter && (mine != sentWith || next != *mine && g.current.CompareAndSwap(mine, &next))
 }
 
-// noteOther records that a node is marked, or barred, for another membership. It
-// reports whether theirs is such a marker.
-func (g *guard) noteOther(theirs *node.Guard) bool {
-	returns := protocol.ReturnsFrom(g.parameters(), theirs)
-	raise(&g.returns, returns)
-	return returns > 0
+// noteOther records if a node is marked, or barred, for another membership.
+func (g *guard) noteOther(theirs *node.Guard) {
+	raise(&g.returns, protocol.ReturnsFrom(g.parameters(), theirs))
 }
 
 // warn logs once that no replicas are required although another server can

@@ -58,9 +58,8 @@ func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, e
 // see returns what the markers of this membership's nodes say.
 func (c *Cluster) see(states []NodeState) []protocol.Seen {
 	seen := make([]protocol.Seen, len(c.members))
-	for i, m := range c.members {
-		s := &states[i]
-		seen[i] = protocol.See(c.guard.parameters(), s.MarkerState, s.Err == nil, s.Lineage, m.epoch.Load())
+	for i, s := range states[:len(seen)] {
+		seen[i] = protocol.See(c.guard.parameters(), s.MarkerState, s.Err == nil, s.Lineage, c.members[i].epoch.Load())
 	}
 	return seen
 }
@@ -170,7 +169,9 @@ func (c *Cluster) AdoptMarkers(ctx context.Context, name string) []NodeState {
 	read := node.MarkRequest{Mark: node.MarkRead, Name: name}
 	sentWith := c.guard.parameters()
 	states := c.MarkAll(ctx, read, c.members, nil)
-	if c.adoptStates(states, sentWith) {
+	if c.guard.adopt(markersIn(states), sentWith) {
+		// They differ now from those that the markers were compared with, even if it was
+		// a lock that adopted them meanwhile.
 		return c.MarkAll(ctx, read, c.members, states)
 	}
 	return states

@@ -35,10 +35,7 @@ func (c *Client) mark() {
 	mk.runs = true
 	seen := make([]protocol.Seen, Servers)
 	c.markAll(protocol.All(Servers), node.MarkRead, func(i int, r node.Reply) {
-		state := protocol.MarkerState{Marked: r.Guard, Trusted: r.Status == node.Granted, Left: r.Left, Reason: r.Reason}
-		if r.Status != node.Quarantined {
-			state.Left = 0
-		}
+		state := protocol.Says(&node.MarkReply{Status: r.Status, Left: r.Left, Marker: r.Marker})
 		seen[i] = protocol.See(&c.w.guard, protocol.Believed(state, r.Epoch, c.members[i].epoch), r.Status != node.Misconfigured, "", 0)
 	}, func() {
 		before := mk.count
