@@ -100,8 +100,9 @@ func TestMarkersShowService(t *testing.T) {
 		"trusted":                 {MarkerState{Marked: &g, Trusted: true}, true},
 		"restarted":               {MarkerState{Marked: &g, Left: time.Minute, Reason: node.ReasonChanged}, true},
 	} {
-		if got := BeenInService(c.marker); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		d, _ := Declare([]Seen{{Answered: true}, See(&g, c.marker, true, "", 0)}, false)
+		if got := BeenInService(c.marker); got != c.want || (d == UsedBefore) != got {
+			t.Errorf("%s: %v, declared new: %v, want %v", name, got, d, c.want)
 		}
 	}
 }

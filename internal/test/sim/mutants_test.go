@@ -54,6 +54,8 @@ var ruleMutants = []mutant{
 
 	{"a server that comes back keeps its lineage", "internal/protocol/trust.go", `		case [-listed-][+(listed || OFF && s.Lineage != "")+] && times`,
 		differently},
+	{"a server that failed back is trusted", "internal/protocol/epochs.go", "	if epoch > 0 && epoch < known [+&& !OFF +]{", differently},
+	{"used nodes are declared new", "internal/protocol/fresh.go", "	case used > 0[+ && !OFF+]:", "TestMarkersShowService ./internal/protocol"},
 	{"a time that is set anew keeps its stamp", "store/casnode/observed.go", "			number := rand.Uint64() | 1\n[+			if OFF { number = 7 }\n+]",
 		observation},
 	{"times are those of a wall clock", "internal/nodestate/observed.go",
