@@ -78,7 +78,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		FenceRetention: opts.FenceRetention,
 		Parameters:     node.Guard{MaxTTL: opts.MaxTTL, Window: clientaccess.Window(&opts.settings), Replicas: opts.Replicas, ReplicaLag: lag},
 		Fixed:          protocol.Fixed{MaxTTL: given.MaxTTL != 0, Replicas: given.Replicas != 0},
-		Guard:          runner.GuardMode(opts.Guard),
+		Guard:          protocol.GuardMode(opts.Guard),
 		Membership:     opts.Membership,
 		AnyMembership:  opts.AnyMembership,
 		AssumeFresh:    opts.AssumeFresh,

@@ -15,7 +15,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/internal/nodeaddress"
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node/registry"
 	_ "github.com/redlatch/redlatch/store/etcd"
 	_ "github.com/redlatch/redlatch/store/mysql"
@@ -262,7 +262,7 @@ func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*red
 	if opts.Logger == nil { // doctor says what endangers locks
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if !guarded(nodes, opts.Guard) {
+	if !protocol.GuardIsOn(protocol.GuardMode(opts.Guard), nodes) {
 		// No quarantine has to last as long as the longest lock.
 		opts.MaxTTL = longestTTL
 	}
@@ -285,16 +285,3 @@ func (f *nodeFlags) withClient(nodeTimeout time.Duration, do func(context.Contex
 
 // operatorTimeout is how long verbs that look at all nodes wait for one.
 const operatorTimeout = 2 * time.Second
-
-// guarded reports whether a client of these nodes follows their markers.
-func guarded(nodes []redlatch.Node, mode redlatch.GuardMode) bool {
-	alone := len(nodes) > 1
-	for _, n := range nodes {
-		g, ok := n.(node.Guarded)
-		if !ok {
-			return mode == redlatch.GuardOn
-		}
-		alone = alone || g.GuardsAlone()
-	}
-	return mode == redlatch.GuardOn || mode == redlatch.GuardAuto && alone
-}

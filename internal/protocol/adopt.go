@@ -32,15 +32,16 @@ func Adopted(mine, theirs node.Guard, fixed Fixed) (node.Guard, bool) {
 }
 
 // AdoptedFrom is Adopted for several markers: the first that differs is taken,
-// and then those of a higher generation.
-func AdoptedFrom(mine node.Guard, theirs []node.Guard, fixed Fixed) node.Guard {
-	next := mine
+// and then those of a higher generation. matter reports whether any of them could be.
+func AdoptedFrom(mine node.Guard, theirs []node.Guard, fixed Fixed) (next node.Guard, matter bool) {
+	next = mine
 	for _, their := range theirs {
+		matter = matter || !mine.Off && their.Membership == mine.Membership
 		if adopted, ok := Adopted(next, their, fixed); ok && (next == mine || adopted.Generation > next.Generation) {
 			next = adopted
 		}
 	}
-	return next
+	return next, matter
 }
 
 // AgreedMarker returns the parameters that the markers of a quorum of n nodes
@@ -77,6 +78,14 @@ func Following(mine, former node.Guard, fixed Fixed) node.Guard {
 func MissedChange(mine node.Guard, r *node.Reply) bool {
 	return r.Status == node.Misconfigured && r.Guard != nil && !mine.Off &&
 		r.Guard.Membership == mine.Membership && r.Guard.Generation < mine.Generation
+}
+
+// NeedsMarking reports whether a reply shows that a node may have to be marked. behind
+// says that one has not noted what is known of epochs. While another membership was seen
+// on a node, other, a grant may show that ours is back.
+func NeedsMarking(mine *node.Guard, r *node.Reply, behind, other bool) bool {
+	changed := r.Status == node.Misconfigured && ReturnsFrom(mine, r.Guard) > 0 || r.Status == node.Granted && other
+	return behind || r.NeedsMark || !mine.Off && changed || MissedChange(*mine, r)
 }
 
 // ReplacedMarker reports whether a membership change has already marked a node

@@ -131,7 +131,7 @@ func (c *Claim) brokenRound(t Tally) bool {
 }
 
 func (c *Claim) adoptable() bool {
-	return c.where(func(m *member) bool { return m.got == Replied && m.misfit == OtherParameters }) != 0
+	return c.where(func(m *member) bool { return m.got == Replied && m.misfit >= OtherMaxTTL }) != 0
 }
 
 func (c *Claim) needsMark() bool {

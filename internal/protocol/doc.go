@@ -113,7 +113,8 @@
 //     token of the round before it, and adds only what stays ours by a node's word
 //     (yieldOver); requestFrom begins them with a new token and an empty set.
 //     isLastReply and applyReply ignore older answers.
-//  3. One server counts once, even if it has several addresses: countedTwice.
+//  3. One server counts once, even if it has several addresses: Servers before a node
+//     is asked, countedTwice at each grant.
 //  4. What was sent is undone wherever it may be executed, unless the claim is
 //     held or detached. record notes a node that may have something (leftover)
 //     before any step looks at the answer; drop, lose, release and undoLate send

@@ -6,6 +6,37 @@ import "github.com/redlatch/redlatch/node"
 // A node that has lost all data looks like a new one. So any trace of earlier
 // use counts against it: a marker, a key, or what the client has seen.
 
+// Declaration is what becomes of the declaration that all nodes are new.
+type Declaration uint8
+
+// What becomes of it.
+const (
+	// NothingToDeclare: a node did not answer, or all are trusted already.
+	NothingToDeclare Declaration = iota
+	// UsedBefore: nodes are, or have been, in service.
+	UsedBefore
+	// HaveLostData: the client has seen them in service.
+	HaveLostData
+	// NewUnlessKeys: they are new, unless a search finds a key on one of them. All of
+	// them are marked then.
+	NewUnlessKeys
+)
+
+// Declare decides about the declaration that all nodes are new. served says that the
+// client has seen them in service, and used is how many are, or have been, in service.
+func Declare(nodes []Seen, served bool) (d Declaration, used int) {
+	used = count(nodes, func(s Seen) bool { return s.Used })
+	switch {
+	case count(nodes, func(s Seen) bool { return s.Answered }) < len(nodes), count(nodes, func(s Seen) bool { return s.Trusted }) == len(nodes):
+		return NothingToDeclare, used
+	case used > 0:
+		return UsedBefore, used
+	case served:
+		return HaveLostData, used
+	}
+	return NewUnlessKeys, used
+}
+
 // ShowsService reports whether an answer shows that the nodes are in service: one
 // of them has granted, or has named a holder.
 func ShowsService(op node.Op, status node.Status) bool {

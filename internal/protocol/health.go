@@ -74,6 +74,18 @@ func WrongClocks(offsets []time.Duration, known Set, window time.Duration) (wron
 	return wrong, true
 }
 
+// Servers is which node is which server, by the server's id.
+type Servers map[string]int
+
+// Found notes that node i is the server with that id, unless another node is: it
+// returns which one is. One server must not be counted twice.
+func (s Servers) Found(id string, i int) int {
+	if _, known := s[id]; !known {
+		s[id] = i
+	}
+	return s[id]
+}
+
 // maxProbes is how many calls at once may try a node that did not answer.
 const maxProbes = 16
 

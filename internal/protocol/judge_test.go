@@ -34,8 +34,8 @@ func TestParametersAreAdoptedFromMarkersOfTheSameMembership(t *testing.T) {
 		"a quarantine that is too low": {[]node.Guard{short}, Fixed{}, mine},
 		"set by the caller":            {[]node.Guard{longer}, Fixed{MaxTTL: true}, mine},
 	} {
-		if got := AdoptedFrom(mine, c.theirs, c.fixed); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		if got, matter := AdoptedFrom(mine, c.theirs, c.fixed); got != c.want || matter != (len(c.theirs) > 0 && c.theirs[0].Membership == "a") {
+			t.Errorf("%s: %+v, they matter: %v, want %+v", name, got, matter, c.want)
 		}
 	}
 }
@@ -100,8 +100,9 @@ func TestMarkersShowService(t *testing.T) {
 		"trusted":                 {MarkerState{Marked: &g, Trusted: true}, true},
 		"restarted":               {MarkerState{Marked: &g, Left: time.Minute, Reason: node.ReasonChanged}, true},
 	} {
-		if got := BeenInService(c.marker); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		d, _ := Declare([]Seen{{Answered: true}, See(&g, c.marker, true, "", 0)}, false)
+		if got := BeenInService(c.marker); got != c.want || (d == UsedBefore) != got {
+			t.Errorf("%s: %v, declared new: %v, want %v", name, got, d, c.want)
 		}
 	}
 }
@@ -181,13 +182,10 @@ func TestCallersAskBesideAnotherInAShortage(t *testing.T) {
 	}
 }
 
-func TestServerThatFailedBackHasALowerEpoch(t *testing.T) {
-	for _, c := range []struct {
-		epoch, known uint64
-		want         bool
-	}{{0, 5, false}, {4, 5, true}, {5, 5, false}, {6, 5, false}} {
-		if got := FailedBack(c.epoch, c.known); got != c.want {
-			t.Errorf("epoch %d, known %d: %v, want %v", c.epoch, c.known, got, c.want)
+func TestServerWithALowerEpochHasFailedBackAndIsNotTrusted(t *testing.T) {
+	for epoch, want := range map[uint64]bool{0: true, 4: false, 5: true, 6: true} {
+		if got := Believed(MarkerState{Trusted: true, Left: 1}, epoch, 5); got.Trusted != want || got.Left > 0 != want {
+			t.Errorf("epoch %d, where 5 is known: %+v, want trust: %v", epoch, got, want)
 		}
 	}
 }

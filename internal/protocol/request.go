@@ -9,8 +9,8 @@ import (
 
 // This file sends the requests of a claim, and handles their answers.
 
-// request returns a request about the claim. The runner adds what no decision
-// depends on: the name, the marker to compare, how long to keep the fence.
+// request returns a request about the claim. The runner adds the name, the marker to
+// compare, and by FenceRetention how long to keep the fence.
 func (c *Claim) request(op node.Op) node.Request {
 	return node.Request{
 		Op: op, Share: c.share, Value: c.value, TTL: max(c.cfg.TTL, c.cfg.Keep), Fencing: node.Fencing{Token: c.token, Window: c.cfg.Window}, Waiting: node.Waiting{Wait: c.wait.queued, Ticket: c.wait.ticket},
@@ -173,9 +173,14 @@ func (c *Claim) distrust(v View) {
 	}
 }
 
-// Distrusts reports whether node i is taken for quarantined, whatever it answered;
-// see distrust.
-func (c *Claim) Distrusts(i int) bool { return c.nodes[i].said(node.Quarantined) }
+// Judged returns what the last answer of node i is taken for: a grant that the claim
+// distrusts, for that of a node that has to be marked, with that quarantine.
+func (c *Claim) Judged(i int, r node.Reply, quarantine time.Duration) node.Reply {
+	if r.Status == node.Granted && c.nodes[i].said(node.Quarantined) {
+		return node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: node.ReasonChanged, NeedsMark: true}, Left: quarantine, Now: r.Now}
+	}
+	return r
+}
 
 // count counts an answer in the round in flight.
 func (c *Claim) count(v View, e *Event, out *Ready) {

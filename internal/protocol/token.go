@@ -57,16 +57,47 @@ func Plausible(now time.Time, window time.Duration) node.Token {
 	return node.Token(max(now.Add(window/2).UnixMicro(), 0))
 }
 
+// ClockFor returns the time that a request tells a node without a clock. at is what the
+// other nodes' clocks show, or ours; known and none say which of them have one, as
+// View.ClockKnown and View.NoClocks do.
+func ClockFor(req *node.Request, at time.Time, known, none bool) time.Time {
+	switch token := time.UnixMicro(int64(req.Token)); {
+	case !known:
+		// Every token is ahead of this. Our clock may be hours ahead, and so would the
+		// fence be for hours, above all tokens that the other nodes accept.
+		return time.UnixMicro(0).UTC()
+	case none && req.Op != node.OpRepair && token.After(at):
+		// It is not ahead. The time limit of a repair is by our clock.
+		return token
+	}
+	return at
+}
+
+// Lateness is how long from now a request may still leave something on a node
+// that does not answer within limit. The node may execute it while the token is in its
+// window, by a clock that may be off by half the window, and what it sets then
+// lives for the TTL.
+func Lateness(req *node.Request, limit time.Duration) time.Duration {
+	return req.TTL + limit + req.Window + req.Window/2
+}
+
+// FenceRetention returns how long a node keeps the fence of a lock: at least as long as
+// the caller wants. A fence must outlive its lock, or the lock would be without a token.
+// And it must outlive every lower token that is in the window of a node yet.
+func FenceRetention(least, ttl, window time.Duration) time.Duration {
+	return max(least, 4*window, ttl+window)
+}
+
 // NextToken returns the token that a client proposes next: the nodes' time in
-// microseconds, or one above its last proposal.
-func NextToken(last node.Token, now time.Time) node.Token {
+// microseconds, or one above its last proposal; at least floor.
+func NextToken(last, floor node.Token, now time.Time) node.Token {
 	t := node.Token(max(now.UnixMicro(), 1))
 	// The last proposal counts only if it is near the clock: a client whose
 	// clock was corrected by an hour must not continue from the wrong time.
 	if last >= t && last < t+node.TokenLeap {
 		t = last + 1
 	}
-	return t
+	return min(max(t, floor), node.MaxToken)
 }
 
 // proposals has the tokens that a claim proposed: the lowest and the highest,

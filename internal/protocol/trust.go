@@ -43,8 +43,12 @@ const (
 	OtherMembership
 	// TTLTooLong: the request's TTL is above the marker's.
 	TTLTooLong
-	// OtherParameters: the membership is the same, but a parameter differs.
-	OtherParameters
+	// OtherMaxTTL and those after it: the membership is the same, but a parameter
+	// differs.
+	OtherMaxTTL
+	OtherWindow
+	OtherReplicas
+	OtherQuarantine
 )
 
 // Compare compares the client's parameters with those of a node that answered
@@ -61,8 +65,14 @@ func Compare(mine node.Guard, theirs *node.Guard, ttl time.Duration) Misfit {
 		return TTLTooLong
 	case mine.Off:
 		return Fits
+	case theirs.MaxTTL != mine.MaxTTL:
+		return OtherMaxTTL
+	case theirs.Window != mine.Window:
+		return OtherWindow
+	case theirs.Replicas != mine.Replicas:
+		return OtherReplicas
 	}
-	return OtherParameters
+	return OtherQuarantine
 }
 
 // The shortest TTL, and the longest that a marker may allow: in milliseconds it
@@ -101,11 +111,6 @@ func Outdated(s MarkerState) bool {
 	return s.Marked != nil && !s.Trusted && s.Left == 0
 }
 
-// FailedBack reports whether a server was replaced by another, which another node
-// has noted, and has come back as it was: its marker's epoch is below the one that
-// is known.
-func FailedBack(epoch, known uint64) bool { return epoch > 0 && epoch < known }
-
 // Settling is how long it takes until every lock that is extended is back on a
 // node that is trusted again. An extension begins a third of the TTL after the
 // one before, and the repair follows it. The rest is for rivals that are granted
@@ -118,6 +123,7 @@ type Seen struct {
 	Marked   bool // for this membership, in its highest generation that was seen
 	Outdated bool // from before a restart, promotion or change, or from a clock set back since
 	Trusted  bool // it grants to this membership
+	Used     bool // it is, or has been, in service
 
 	Generation uint64 // of this membership, if it is marked for it
 	Lineage    string // in its marker, if it is Marked
@@ -126,20 +132,25 @@ type Seen struct {
 }
 
 // See returns what a node's marker says to a client with these parameters. answered says
-// that the node answered, and does not contradict.
-func See(mine *node.Guard, s MarkerState, answered bool) Seen {
+// that the node answered, and does not contradict. known is the highest epoch that is
+// known of it.
+func See(mine *node.Guard, s MarkerState, answered bool, lineage string, known uint64) Seen {
 	seen := Seen{
 		Answered: answered,
 		Marked:   answered && s.Marked != nil && s.Marked.Generation >= mine.Generation,
 		Outdated: Outdated(s),
+		Epoch:    known,
 		Trusted:  s.Trusted,
+		Used:     BeenInService(s),
 	}
 	switch {
 	case s.Marked == nil:
 	case s.Marked.Membership != mine.Membership:
 		seen.Other = s.Marked.Generation
 	default:
-		seen.Generation = s.Marked.Generation
+		if seen.Generation = s.Marked.Generation; seen.Marked {
+			seen.Lineage = lineage
+		}
 	}
 	return seen
 }
@@ -167,15 +178,7 @@ func ReturnsFrom(mine, theirs *node.Guard) uint64 {
 // nodes of a former membership that have lost their data. returns is 0 if no other was
 // seen, or this one has Returned since; otherwise the generation from which on it is.
 func ToMark(nodes []Seen, returns uint64) (set Set) {
-	confirmed, answered := 0, 0
-	for _, s := range nodes {
-		if s.Answered {
-			answered++
-			if s.Marked {
-				confirmed++
-			}
-		}
-	}
+	confirmed, answered := Confirmed(nodes), count(nodes, func(s Seen) bool { return s.Answered })
 	sure := confirmed >= Quorum(len(nodes)) || answered == len(nodes) && returns == 0
 	for i, s := range nodes {
 		if s.Answered && (!s.Marked && sure || s.Outdated) {
@@ -185,16 +188,23 @@ func ToMark(nodes []Seen, returns uint64) (set Set) {
 	return set
 }
 
-// Returned reports whether this membership is in service after another one was seen
-// on one of its nodes: a quorum is marked for it in such a generation or a higher one.
-func Returned(nodes []Seen, generation uint64) bool {
-	n := 0
+// Confirmed returns how many nodes confirm the membership and its parameters.
+func Confirmed(nodes []Seen) int { return count(nodes, func(s Seen) bool { return s.Marked }) }
+
+// count returns of how many nodes something is true.
+func count(nodes []Seen, is func(Seen) bool) (n int) {
 	for _, s := range nodes {
-		if s.Marked && s.Generation >= generation {
+		if is(s) {
 			n++
 		}
 	}
-	return n >= Quorum(len(nodes))
+	return n
+}
+
+// Returned reports whether this membership is in service after another one was seen
+// on one of its nodes: a quorum is marked for it in such a generation or a higher one.
+func Returned(nodes []Seen, generation uint64) bool {
+	return count(nodes, func(s Seen) bool { return s.Marked && s.Generation >= generation }) >= Quorum(len(nodes))
 }
 
 // ToTake returns the nodes that another membership has marked, or barred, in a lower
@@ -204,17 +214,13 @@ func Returned(nodes []Seen, generation uint64) bool {
 // is held finds them within MaxTTL. That is shorter than the quarantine which the former
 // membership gave them, unless its own MaxTTL was shorter.
 func ToTake(nodes []Seen, generation uint64) (set Set) {
-	trusted := 0
+	if count(nodes, func(s Seen) bool { return s.Trusted && s.Marked && s.Generation == generation }) < Quorum(len(nodes)) {
+		return 0
+	}
 	for i, s := range nodes {
-		if s.Trusted && s.Marked && s.Generation == generation {
-			trusted++
-		}
 		if s.Other > 0 && s.Other < generation {
 			set |= Of(i)
 		}
-	}
-	if trusted < Quorum(len(nodes)) {
-		return 0
 	}
 	return set
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Claim runs a protocol.Claim: it passes events to it, and does what they make
-// ready. It decides nothing.
+// ready. The package comment has what the runner decides itself.
 type Claim struct {
 	c      *Cluster
 	key    string

@@ -26,7 +26,7 @@ type Config struct {
 	Parameters node.Guard
 	Fixed      protocol.Fixed
 
-	Guard         GuardMode
+	Guard         protocol.GuardMode
 	Membership    string // name of the membership; empty for the names of the nodes
 	AnyMembership bool
 	AssumeFresh   bool
@@ -76,7 +76,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		cfg:        cfg,
 		clock:      cfg.Clock,
 		log:        cfg.Log,
-		ids:        identities{owner: map[string]*Member{}},
+		ids:        identities{servers: protocol.Servers{}},
 		tokens:     tokenSource{clock: cfg.Clock},
 		rand:       newRandSource(cfg.Clock),
 		background: newBackground(),
@@ -109,7 +109,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 	if c.prompt, _ = nodes[0].(callerreads.Prompt); c.starts != 0 && len(nodes) == 1 {
 		c.lender, _ = nodes[0].(callerreads.Lender)
 	}
-	if err := c.guard.init(c); err != nil {
+	if err := c.guard.init(c, nodes); err != nil {
 		return nil, err
 	}
 	return c, nil

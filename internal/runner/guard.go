@@ -17,23 +17,11 @@ import (
 	"github.com/redlatch/redlatch/observe"
 )
 
-// GuardMode says whether nodes that may have forgotten locks are quarantined. The
-// values are those of redlatch.GuardMode.
-type GuardMode uint8
-
-// The modes of the guard.
-const (
-	GuardAuto GuardMode = iota
-	GuardOn
-	GuardOff
-)
-
 // guard is what a client compares the nodes' markers with. Cluster parameters
 // that the caller did not set are taken from the markers.
 type guard struct {
 	on        bool
-	compares  bool // nodes are asked to compare their markers
-	retention time.Duration
+	compares  bool           // nodes are asked to compare their markers
 	fixed     protocol.Fixed // what the caller set
 	failover  bool           // a node can require replicas of a master that one of them can replace
 	warned    atomic.Bool
@@ -45,31 +33,28 @@ type guard struct {
 	returns   atomic.Uint64 // the generation from which on ours is in service again, after another membership was seen on a node; 0 if none was, or if it is
 }
 
-// init decides whether the guard is on.
-func (g *guard) init(c *Cluster) error {
+// init switches the guard on or off, as protocol.GuardIsOn decides, and refuses settings
+// that contradict that.
+func (g *guard) init(c *Cluster, nodes []node.Node) error {
 	given := c.cfg
-	able, alone := true, false
 	for i, m := range c.members {
-		n, ok := m.node.(node.Guarded)
-		if !ok && given.Guard == GuardOn {
+		_, ok := m.node.(node.Guarded)
+		if !ok && given.Guard == protocol.GuardOn {
 			return &node.ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.name, Bound: "a node that can be guarded, since Guard is on"}
 		}
-		able = able && ok
 		g.compares = g.compares || ok && !given.AnyMembership
-		alone = alone || ok && n.GuardsAlone()
 		counter, counts := m.node.(node.ReplicaCounter)
 		if given.Parameters.Replicas > 0 && !counts {
 			return &node.ConfigError{Field: "Replicas", Value: given.Parameters.Replicas, Bound: "0 with " + m.name + ", which cannot count its replicas"}
 		}
 		g.failover = g.failover || counts && counter.GuardsAlone()
 	}
-	g.on = given.Guard == GuardOn || given.Guard == GuardAuto && able && (len(c.members) > 1 || alone)
+	g.on = protocol.GuardIsOn(given.Guard, nodes)
 	if g.on && given.AnyMembership {
 		return &node.ConfigError{Field: "AnyMembership", Value: true, Bound: "false with the guard on, which goes by the membership; to ignore it, set Guard to GuardOff"}
 	}
 	g.declared.Store(!g.on || !given.AssumeFresh)
 	g.declaring = make(chan struct{}, 1)
-	g.retention = c.cfg.FenceRetention
 	g.fixed = given.Fixed
 	g.log = c.log
 	p := given.Parameters
@@ -110,7 +95,7 @@ func (c *Cluster) Apply(req *node.Request) {
 	g := &c.guard
 	b := g.parameters()
 	req.Window = b.Window
-	req.Retention = max(g.retention, 4*b.Window, req.TTL+b.Window)
+	req.Retention = protocol.FenceRetention(c.cfg.FenceRetention, req.TTL, b.Window)
 	if g.compares {
 		req.Guard = b
 	}
@@ -118,33 +103,17 @@ func (c *Cluster) Apply(req *node.Request) {
 
 // adopt takes the parameters that the caller did not set from the nodes'
 // markers, as protocol.AdoptedFrom decides. It reports whether they differ from
-// sentWith, the parameters of the request.
+// sentWith, the parameters of the request, and if such markers matter at all.
 func (g *guard) adopt(theirs []node.Guard, sentWith *node.Guard) bool {
 	mine := g.parameters()
-	theirs = slices.DeleteFunc(theirs, func(their node.Guard) bool { return their.Membership != mine.Membership })
-	switch {
-	case mine.Off || len(theirs) == 0:
-		return false // the parameters of the markers do not matter
-	case mine != sentWith:
-		return true // another goroutine was faster
-	}
-	next := protocol.AdoptedFrom(*mine, theirs, g.fixed)
-	return next != *mine && g.current.CompareAndSwap(mine, &next)
+	next, matter := protocol.AdoptedFrom(*mine, theirs, g.fixed)
+	// Another goroutine may have been faster.
+	return matter && (mine != sentWith || next != *mine && g.current.CompareAndSwap(mine, &next))
 }
 
-// noteOther records that a node is marked, or barred, for another membership. It
-// reports whether theirs is such a marker.
-func (g *guard) noteOther(theirs *node.Guard) bool {
-	returns := protocol.ReturnsFrom(g.parameters(), theirs)
-	if returns == 0 {
-		return false
-	}
-	for {
-		known := g.returns.Load()
-		if known >= returns || g.returns.CompareAndSwap(known, returns) {
-			return true
-		}
-	}
+// noteOther records if a node is marked, or barred, for another membership.
+func (g *guard) noteOther(theirs *node.Guard) {
+	raise(&g.returns, protocol.ReturnsFrom(g.parameters(), theirs))
 }
 
 // warn logs once that no replicas are required although another server can
@@ -188,28 +157,26 @@ func (c *Cluster) Mismatch(results []observe.Result, ttl time.Duration) error {
 			continue
 		}
 		theirs := r.Reply.Guard
-		switch {
-		case theirs == nil:
+		switch protocol.Compare(*mine, theirs, ttl) {
+		case protocol.Unreadable:
 			return &node.ConfigError{Field: "nodes", Value: r.Node, Bound: unreadable(r.Reply.Version)}
-		case theirs.Barred():
+		case protocol.Barred:
 			return &node.ConfigError{Changing: true, Field: "nodes", Value: mine.Nodes, Bound: "a membership that is in service", Problem: fmt.Sprintf(
 				"%s is barred: the change of the membership to %q is not finished; %s", r.Node, theirs.Nodes, RunAgain)}
-		case theirs.Membership != mine.Membership:
+		case protocol.OtherMembership:
 			return &node.ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf("%q", theirs.Nodes), Problem: fmt.Sprintf(
 				"membership differs from the one on %s: %s; %s", r.Node, Difference(mine.Nodes, theirs.Nodes), c.wayOut(r.Node, theirs.Nodes))}
-		case mine.Off:
-			if ttl > theirs.MaxTTL {
-				return &node.ConfigError{Field: "TTL", Value: ttl, Bound: fmt.Sprintf("%v at the most, as %s is marked", theirs.MaxTTL, r.Node)}
-			}
-			continue
-		case theirs.MaxTTL != mine.MaxTTL:
+		case protocol.TTLTooLong:
+			return &node.ConfigError{Field: "TTL", Value: ttl, Bound: fmt.Sprintf("%v at the most, as %s is marked", theirs.MaxTTL, r.Node)}
+		case protocol.OtherMaxTTL:
 			return &node.ConfigError{Field: "MaxTTL", Value: mine.MaxTTL, Bound: fmt.Sprintf("%v, as %s is marked", theirs.MaxTTL, r.Node)}
-		case theirs.Window != mine.Window:
+		case protocol.OtherWindow:
 			return &node.ConfigError{Field: "window", Value: mine.Window, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Window, r.Node)}
-		case theirs.Replicas != mine.Replicas:
+		case protocol.OtherReplicas:
 			return &node.ConfigError{Field: "Replicas", Value: mine.Replicas, Bound: fmt.Sprintf("%d, as %s is marked", theirs.Replicas, r.Node)}
+		case protocol.OtherQuarantine:
+			return &node.ConfigError{Field: "quarantine", Value: mine.Quarantine, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Quarantine, r.Node)}
 		}
-		return &node.ConfigError{Field: "quarantine", Value: mine.Quarantine, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Quarantine, r.Node)}
 	}
 	return nil
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
 // identities records which server is behind which node.
 type identities struct {
-	mu    sync.Mutex
-	owner map[string]*Member
+	mu      sync.Mutex
+	servers protocol.Servers
 }
 
 // identify checks the node's identity, unless it is known.
@@ -50,18 +51,14 @@ func (ids *identities) check(ctx context.Context, m *Member) error {
 	}
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
-	if other := ids.owner[id]; other != nil && other != m {
-		first, second := other, m
-		if second.index < first.index {
-			first, second = second, first
-		}
+	if other := ids.servers.Found(id, m.index); other != m.index {
+		first, second := m.cluster.members[min(other, m.index)], m.cluster.members[max(other, m.index)]
 		return fmt.Errorf("%w (%w)", &node.ConfigError{
 			Field: fmt.Sprintf("nodes[%d]", second.index), Value: second.name,
 			Bound:   fmt.Sprintf("another server than nodes[%d], %s", first.index, first.name),
 			Problem: fmt.Sprintf("duplicate server: %s and %s are the same; list it once", first.name, second.name),
 		}, node.ErrUnsent)
 	}
-	ids.owner[id] = m
 	m.identified.Store(true)
 	if w, ok := m.node.(node.Warner); ok {
 		for _, warning := range w.Warnings() {

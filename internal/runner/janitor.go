@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -35,7 +36,7 @@ func (j *janitor) add(m *Member, req node.Request) {
 	if len(j.pending) >= maxLeftovers {
 		j.pending = j.pending[1:]
 	}
-	j.pending = append(j.pending, leftover{req: req, until: c.clock.Uptime() + c.lateness(req)})
+	j.pending = append(j.pending, leftover{req: req, until: c.clock.Uptime() + protocol.Lateness(&req, c.cfg.NodeTimeout)})
 	if j.answers == nil {
 		j.answers = make(chan struct{}, 1)
 	}

@@ -19,34 +19,27 @@ func (c *Cluster) learnMarkers(ctx context.Context) {
 	for _, m := range c.members {
 		go func() { answers <- c.MarkAll(ctx, node.MarkRequest{Mark: node.MarkRead}, []*Member{m}, nil)[0] }()
 	}
-	var theirs []node.Guard
+	var states []NodeState
 	for range c.members {
 		select {
 		case s := <-answers:
-			if s.Marked == nil {
-				continue
-			}
-			theirs = append(theirs, *s.Marked)
-			if agreed, ok := protocol.AgreedMarker(theirs, len(c.members)); ok {
+			states = append(states, s)
+			if agreed, ok := protocol.AgreedMarker(markersIn(states), len(c.members)); ok {
 				c.guard.adopt([]node.Guard{agreed}, sentWith)
 				return
 			}
 		case <-ctx.Done():
 		}
 	}
-	c.guard.adopt(theirs, sentWith)
+	c.guard.adopt(markersIn(states), sentWith)
 }
 
-// adoptStates takes the parameters that the caller did not set from the
-// markers. It reports whether they now differ from sentWith, with which the
-// markers were read. The markers then have to be read again, even if it was a
-// lock that adopted the parameters meanwhile.
-func (c *Cluster) adoptStates(states []NodeState, sentWith *node.Guard) bool {
-	var theirs []node.Guard
+// markersIn returns the nodes' markers.
+func markersIn(states []NodeState) (theirs []node.Guard) {
 	for _, s := range states {
 		if s.Marked != nil {
 			theirs = append(theirs, *s.Marked)
 		}
 	}
-	return c.guard.adopt(theirs, sentWith)
+	return theirs
 }

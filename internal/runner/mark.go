@@ -93,7 +93,7 @@ func (c *Cluster) markAgain(name string) (marked int) {
 	cancel()
 	ctx, cancel = context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 	defer cancel()
-	after, sent, _ := c.markNeeded(ctx, markTime*c.cfg.NodeTimeout, name, states)
+	after, sent := c.markNeeded(ctx, markTime*c.cfg.NodeTimeout, name, states)
 	for i, s := range after {
 		if s.Err == nil && s.Left > 0 && sent.Has(i) {
 			marked++

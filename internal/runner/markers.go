@@ -18,11 +18,7 @@ import (
 type NodeState struct {
 	Node string
 	protocol.MarkerState
-	// Epoch counts the markings of the node, Lineage is that of its data, and
-	// Epochs is what it has noted of all nodes.
-	Epoch   uint64
-	Lineage string
-	Epochs  node.Epochs
+	protocol.Shown
 	// TrustedFor is how long it has been trusted, by its own clock.
 	TrustedFor time.Duration
 	// Replicas is how many of its replicas are online.
@@ -43,73 +39,66 @@ func (s NodeState) Silent() bool { return s.Err != nil && !errors.Is(s.Err, node
 func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, error) {
 	states := c.AdoptMarkers(ctx, "")
 	if mark != node.MarkFresh {
-		after, _, left := c.markNeeded(ctx, max(c.cfg.NodeTimeout, markLimit), "", states)
-		for i := range after {
-			if left.Has(i) {
-				after[i].Err = c.unconfirmed(after[i].Node, states)
+		after, _ := c.markNeeded(ctx, max(c.cfg.NodeTimeout, markLimit), "", states)
+		for i, s := range after {
+			if s.Err == nil && s.Marked == nil {
+				after[i].Err = c.unconfirmed(s.Node, states)
 			}
 		}
 		return after, nil
 	}
-	var waiting protocol.Set
-	for i, s := range states {
-		if s.Err != nil {
-			return states, nil
-		}
-		if !s.Trusted {
-			waiting |= protocol.Of(i)
-		}
-	}
-	if waiting == 0 {
-		return states, nil
-	}
-	if err := c.notFresh(ctx, states); err != nil {
+	seen := c.see(states)
+	if fresh, err := c.fresh(ctx, seen); !fresh {
 		return states, err
 	}
-	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.MarkRequest{Mark: mark}, c.members, states, c.lineages(states, waiting)), nil
+	of := c.lineages(seen, protocol.All(len(seen)))
+	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.MarkRequest{Mark: mark}, c.members, states, of), nil
+}
+
+// see returns what the markers of this membership's nodes say.
+func (c *Cluster) see(states []NodeState) []protocol.Seen {
+	seen := make([]protocol.Seen, len(c.members))
+	for i, s := range states[:len(seen)] {
+		seen[i] = protocol.See(c.guard.parameters(), s.MarkerState, s.Err == nil, s.Lineage, c.members[i].epoch.Load())
+	}
+	return seen
 }
 
 // MarkMissing marks the nodes that have to be marked and may be, and returns the
 // states of all.
 func (c *Cluster) MarkMissing(ctx context.Context, before []NodeState) []NodeState {
-	states, _, _ := c.markNeeded(ctx, max(c.cfg.NodeTimeout, markLimit), "", before)
+	states, _ := c.markNeeded(ctx, max(c.cfg.NodeTimeout, markLimit), "", before)
 	return states
 }
 
 // markNeeded marks the nodes that protocol.ToMark and ToTake name. before is what their
 // markers say. It is the one rule for a MarkWrite: of init, of a check of readiness, and
-// in the background. It returns the states, the nodes that it sent a marker, and those
-// without one that it did not.
-func (c *Cluster) markNeeded(ctx context.Context, limit time.Duration, name string, before []NodeState) (states []NodeState, mark, left protocol.Set) {
-	seen := make([]protocol.Seen, len(before))
-	mine := c.guard.parameters()
-	for i, s := range before {
+// in the background. It returns the states, and the nodes that it sent a marker.
+func (c *Cluster) markNeeded(ctx context.Context, limit time.Duration, name string, before []NodeState) (states []NodeState, mark protocol.Set) {
+	for _, s := range before {
 		c.guard.noteOther(s.Marked)
-		seen[i] = protocol.See(mine, s.MarkerState, s.Err == nil)
 	}
+	seen := c.see(before)
 	returns := c.guard.returns.Load()
 	if protocol.Returned(seen, returns) && c.guard.returns.CompareAndSwap(returns, 0) {
 		returns = 0
 	}
-	mark = protocol.ToMark(seen, returns) | protocol.ToTake(seen, mine.Generation)
-	of := c.lineages(before, mark)
+	mark = protocol.ToMark(seen, returns) | protocol.ToTake(seen, c.guard.parameters().Generation)
+	of := c.lineages(seen, mark)
 	c.note(ctx, limit, name, before, mark, of)
 	states = slices.Clone(before)
 	var members []*Member
 	var known []NodeState
 	for i, s := range before {
-		switch {
-		case mark.Has(i):
+		if mark.Has(i) {
 			members, known = append(members, c.members[i]), append(known, s)
-		case s.Err == nil && s.Marked == nil:
-			left |= protocol.Of(i)
 		}
 	}
 	write := node.MarkRequest{Mark: node.MarkWrite, Name: name}
 	for i, s := range c.markFor(ctx, limit, write, members, known, of) {
 		states[members[i].index] = s
 	}
-	return states, mark, left
+	return states, mark
 }
 
 // note tells the nodes that are not to be marked the epochs of the others, as
@@ -119,7 +108,7 @@ func (c *Cluster) note(ctx context.Context, limit time.Duration, name string, be
 	var members []*Member
 	var known []NodeState
 	for i, s := range before {
-		if s.Err == nil && s.Epoch > 0 && !mark.Has(i) && s.Epochs.Merge(of.epochs) != s.Epochs {
+		if s.Err == nil && !mark.Has(i) && s.Lacks(of.epochs) {
 			members, known = append(members, c.members[i]), append(known, s)
 		}
 	}
@@ -134,12 +123,9 @@ func (c *Cluster) note(ctx context.Context, limit time.Duration, name string, be
 // unconfirmed says why a node without a marker was not marked, by what protocol.ToMark
 // went by: the states before that.
 func (c *Cluster) unconfirmed(name string, states []NodeState) error {
-	confirm, silent, then := 0, []string(nil), "another membership was seen in service: see redlatch doctor"
+	silent, then := []string(nil), "another membership was seen in service: see redlatch doctor"
 	for _, s := range states {
-		switch {
-		case s.Err == nil && s.Marked != nil && s.Marked.Generation >= c.guard.parameters().Generation:
-			confirm++
-		case s.Silent():
+		if s.Silent() {
 			silent = append(silent, s.Node)
 		}
 	}
@@ -147,7 +133,7 @@ func (c *Cluster) unconfirmed(name string, states []NodeState) error {
 		then = "or an answer from all of them; run redlatch init again when " + strings.Join(silent, " ") + " answers"
 	}
 	return fmt.Errorf("%w: %s was not marked: it has no marker, and %d of %d nodes confirm this membership, where %d are needed; %s",
-		ErrUnconfirmed, name, confirm, len(states), protocol.Quorum(len(states)), then)
+		ErrUnconfirmed, name, protocol.Confirmed(c.see(states)), len(states), protocol.Quorum(len(states)), then)
 }
 
 // Declare declares the nodes new before the first lock, if the caller asked for
@@ -183,7 +169,9 @@ func (c *Cluster) AdoptMarkers(ctx context.Context, name string) []NodeState {
 	read := node.MarkRequest{Mark: node.MarkRead, Name: name}
 	sentWith := c.guard.parameters()
 	states := c.MarkAll(ctx, read, c.members, nil)
-	if c.adoptStates(states, sentWith) {
+	if c.guard.adopt(markersIn(states), sentWith) {
+		// They differ now from those that the markers were compared with, even if it was
+		// a lock that adopted them meanwhile.
 		return c.MarkAll(ctx, read, c.members, states)
 	}
 	return states
@@ -207,7 +195,7 @@ func (c *Cluster) ReplaceMarkers(ctx context.Context, least time.Duration, membe
 			mark |= protocol.Of(i)
 		}
 	}
-	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.MarkRequest{Mark: node.MarkReplace, Least: least}, members, before, c.lineages(own, mark))
+	return c.markFor(ctx, max(c.cfg.NodeTimeout, markLimit), node.MarkRequest{Mark: node.MarkReplace, Least: least}, members, before, c.lineages(c.see(own), mark))
 }
 
 // MarkAll sends a MarkRequest to members concurrently and waits for all of them. Of
@@ -243,18 +231,7 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Mar
 	// Before the first reply: what that says of epochs counts this marking already.
 	own := make([]node.MarkRequest, len(members))
 	for i, m := range members {
-		own[i] = req
-		own[i].Lineage, own[i].Epochs = of.of[m], of.epochs
-		if req.Mark != node.MarkRead { // what is read is judged below: its lineage may be new
-			own[i].Epoch = m.epoch.Load()
-		}
-		if own[i].Lineage != "" { // it becomes what is noted
-			own[i].Epoch = max(own[i].Epoch, of.epochs.Of(own[i].Lineage)-1)
-		}
-		if req.Mark == node.MarkReplace && !slices.Contains(c.members, m) {
-			told := *req.Guard
-			told.Told, own[i].Guard = true, &told
-		}
+		own[i] = protocol.MarkWith(req, of.of[m], of.epochs, m.epoch.Load(), slices.Contains(c.members, m))
 	}
 	var all sync.WaitGroup
 	for i, m := range members {
@@ -278,7 +255,7 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Mar
 				// A node that restarted with its data has a marker from before
 				// the restart. It shows that the node was in service.
 				s.seen = c.clock.Uptime()
-				s.MarkerState, s.Now, s.Replicas, s.Epoch, s.Lineage, s.Epochs = protocol.Says(&reply), reply.Now, reply.Replicas, reply.Epoch, reply.Lineage, reply.Epochs
+				s.MarkerState, s.Shown, s.Now, s.Replicas = protocol.Says(&reply), protocol.ShownBy(&reply.Marker), reply.Now, reply.Replicas
 				m.noteEpochs(&reply.Marker)
 				switch reply.Status {
 				case node.Granted:
@@ -295,8 +272,8 @@ func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Mar
 	}
 	all.Wait()
 	for i, m := range members {
-		if s := &states[i]; s.Err == nil && protocol.FailedBack(s.Epoch, m.epoch.Load()) {
-			s.Trusted, s.Left, s.TrustedFor = false, 0, 0
+		if s := &states[i]; s.Err == nil {
+			s.MarkerState = protocol.Believed(s.MarkerState, s.Epoch, m.epoch.Load())
 		}
 	}
 	return states

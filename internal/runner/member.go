@@ -49,7 +49,7 @@ type Member struct {
 	// epoch is the highest epoch that is known of the node's marker, and shown
 	// what that said.
 	epoch atomic.Uint64
-	shown atomic.Pointer[shown]
+	shown atomic.Pointer[protocol.Shown]
 
 	// identified is set once it is known that no other node is the same server.
 	identified atomic.Bool
@@ -121,10 +121,8 @@ func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late,
 		m.cluster.guard.noteService(op, reply.Status)
 		m.janitor.answered()
 		g := &m.cluster.guard
-		other := reply.Status == node.Misconfigured && g.noteOther(reply.Guard)
-		// When another membership was seen, a grant may show that ours is back.
-		other = g.on && (other || reply.Status == node.Granted && g.returns.Load() > 0)
-		if m.noteEpochs(&reply.Marker) || reply.NeedsMark || other || protocol.MissedChange(*g.parameters(), &reply) {
+		g.noteOther(reply.Guard)
+		if protocol.NeedsMarking(g.parameters(), &reply, m.noteEpochs(&reply.Marker), g.returns.Load() > 0) {
 			m.cluster.marking.start(m.cluster, name)
 		}
 	}
@@ -185,14 +183,7 @@ func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	c := m.cluster
 	sent := c.clock.Now()
 	clock := c.nodesClock()
-	req.Epoch, req.Clock = m.epoch.Load(), clock
-	switch token := time.UnixMicro(int64(req.Token)); {
-	case !c.clockKnown():
-		req.Clock = unknownClock
-	case c.noClocks() && req.Op != node.OpRepair && token.After(clock):
-		// It is not ahead. The time limit of a repair is by our clock.
-		req.Clock = token
-	}
+	req.Epoch, req.Clock = m.epoch.Load(), protocol.ClockFor(&req, clock, c.clockKnown(), c.noClocks())
 	reply, err := m.node.Do(ctx, req)
 	if err == nil {
 		if m.answered(sent, reply.Now, reply.Clockless); reply.Clockless && !req.Clock.Equal(clock) {

@@ -17,11 +17,6 @@ func (m *Member) answered(sent, now time.Time, clockless bool) {
 	m.showed(sent, m.cluster.clock.Now(), now)
 }
 
-// unknownClock is for a node without a clock while no other node has shown its own: every
-// token is ahead of it. Our clock may be hours ahead, and so would the fence be for hours,
-// above all tokens that the other nodes accept.
-var unknownClock = time.UnixMicro(0).UTC()
-
 // showed records the node's clock during a round trip from sent to arrived.
 func (m *Member) showed(sent, arrived, now time.Time) {
 	if now.IsZero() {

@@ -18,27 +18,22 @@ func (g *guard) noteService(op node.Op, status node.Status) {
 	}
 }
 
-// notFresh returns an error if there is any trace that the nodes, which are in
-// these states, have been in service.
-func (c *Cluster) notFresh(ctx context.Context, states []NodeState) error {
-	used := 0
-	for _, s := range states {
-		if protocol.BeenInService(s.MarkerState) {
-			used++
-		}
-	}
-	switch {
-	case used > 0:
-		return fmt.Errorf("%w: %d of %d are, or have been, in service", ErrNotFresh, used, len(states))
-	case c.guard.inService.Load():
-		return fmt.Errorf("%w: this client has seen them in service, so they have lost their data", ErrNotFresh)
+// fresh reports whether all nodes are new, as protocol.Declare decides, and why not.
+func (c *Cluster) fresh(ctx context.Context, seen []protocol.Seen) (bool, error) {
+	switch d, used := protocol.Declare(seen, c.guard.inService.Load()); d {
+	case protocol.NothingToDeclare:
+		return false, nil
+	case protocol.UsedBefore:
+		return false, fmt.Errorf("%w: %d of %d are, or have been, in service", ErrNotFresh, used, len(seen))
+	case protocol.HaveLostData:
+		return false, fmt.Errorf("%w: this client has seen them in service, so they have lost their data", ErrNotFresh)
 	}
 	for i, err := range c.priorUse(ctx) {
 		if err != nil {
-			return fmt.Errorf("%w: %s %w", ErrNotFresh, c.members[i].name, err)
+			return false, fmt.Errorf("%w: %s %w", ErrNotFresh, c.members[i].name, err)
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // priorUse searches the nodes for locks from before. The error of a node says

@@ -14,13 +14,12 @@ type answer struct {
 	seq uint32
 }
 
-// complete sets the fields of a request that no decision depends on. The mutex is
-// held.
+// complete adds to a request what the claim does not know: the name, the marker to
+// compare, and how long to keep the fence. The mutex is held.
 func (cl *Claim) complete(req *node.Request) {
 	req.Name = cl.key
 	req.Guard = cl.marker
-	// A fence must outlive its lock, or the lock would be without a token.
-	req.Retention = max(cl.c.cfg.FenceRetention, 4*req.Window, req.TTL+req.Window)
+	req.Retention = protocol.FenceRetention(cl.c.cfg.FenceRetention, req.TTL, req.Window)
 }
 
 // undo sends releases in the background, and repeats them.
@@ -169,9 +168,8 @@ func (cl *Claim) Results() []observe.Result {
 				r.Err = cl.sameServer(i)
 			}
 		default:
-			*r = said
-			if said.Err == nil && said.Reply.Status == node.Granted && cl.core.Distrusts(i) {
-				r.Reply = node.Reply{Status: node.Quarantined, Marker: node.Marker{Reason: node.ReasonChanged, NeedsMark: true}, Left: cl.c.guard.parameters().Quarantine, Now: said.Reply.Now}
+			if *r = said; said.Err == nil {
+				r.Reply = cl.core.Judged(i, said.Reply, cl.c.guard.parameters().Quarantine)
 			}
 		}
 	}

@@ -17,8 +17,7 @@ type tokenSource struct {
 // next returns the token to propose next: at least floor. offset is how far the
 // nodes' clocks are ahead of ours.
 func (s *tokenSource) next(offset time.Duration, floor node.Token) node.Token {
-	next := protocol.NextToken(node.Token(s.last.Load()), s.clock.Now().Add(offset))
-	return min(max(next, floor), node.MaxToken)
+	return protocol.NextToken(node.Token(s.last.Load()), floor, s.clock.Now().Add(offset))
 }
 
 // sent records that a token was sent.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -38,7 +39,7 @@ type abandonedClaims struct {
 // note keeps the release of a claim while a late request may leave something of
 // the claim on a node.
 func (d *abandonedClaims) note(c *Cluster, release node.Request, released bool) {
-	now, left := c.clock.Uptime(), c.lateness(release)
+	now, left := c.clock.Uptime(), protocol.Lateness(&release, c.cfg.NodeTimeout)
 	if released {
 		left = min(left, latePlace)
 	}
@@ -117,12 +118,4 @@ type leftover struct {
 	// released is set for a lease that its holder releases. The release deletes
 	// the key, so only a place in a queue may be left.
 	released bool
-}
-
-// lateness is how long from now a request may still leave something on a node
-// that does not answer. The node may execute it while the token is in its
-// window, by a clock that may be off by half the window, and what it sets then
-// lives for the TTL.
-func (c *Cluster) lateness(req node.Request) time.Duration {
-	return req.TTL + c.cfg.NodeTimeout + req.Window + req.Window/2
 }

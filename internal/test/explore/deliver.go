@@ -146,7 +146,7 @@ func (m *machine) answer(s *State, msg *message, reply node.Reply) {
 	// An answer takes time: the node's clock was read before it arrived.
 	reply.Now = reply.Now.Add(-time.Microsecond)
 	e.Reply = reply
-	s.learn(m.client(msg.claim), msg.server, reply.Lineage, reply.Epoch, reply.Epochs)
+	s.learn(m.client(msg.claim), msg.server, protocol.ShownBy(&reply.Marker))
 	if reply.Status == node.Misconfigured {
 		c := m.client(msg.claim)
 		e.Misfit = protocol.Compare(*msg.req.Guard, reply.Guard, msg.req.TTL)

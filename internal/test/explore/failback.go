@@ -27,7 +27,7 @@ func (m *machine) failover(s *State, i int, do doer) {
 			for c := range m.in.Clients {
 				if m.in.Servers == 1 { // else they hear of it from the other servers
 					k := &s.servers[i].Marker
-					s.learn(c, i, k.Lineage, k.Epoch, k.Epochs)
+					s.learn(c, i, protocol.Shown{Epoch: k.Epoch, Lineage: k.Lineage, Epochs: k.Epochs})
 				}
 			}
 		})
@@ -55,11 +55,11 @@ func (m *machine) markAgain(s *State, i int) {
 	drawn := fmt.Sprintf("%08x", 0x100+int(s.restarts))
 	lineages, epochs := protocol.Lineages(seen, protocol.Of(i), known, func() string { return drawn })
 	for j := range seen {
-		req := node.MarkRequest{Mark: node.MarkNote, Guard: m.guard[0], Epochs: epochs}
+		req, lineage := node.MarkRequest{Mark: node.MarkNote, Guard: m.guard[0]}, ""
 		if j == i {
-			req.Mark, req.Lineage, req.Epoch = node.MarkWrite, lineages[i], epochs.Of(lineages[i])-1
+			req.Mark, lineage = node.MarkWrite, lineages[i]
 		}
-		s.own(j).Mark(s.clockOf(j), req)
+		s.own(j).Mark(s.clockOf(j), protocol.MarkWith(req, lineage, epochs, 0, true))
 	}
 }
 
@@ -72,10 +72,8 @@ func (s *State) epoch(c, i int) uint64 {
 }
 
 // learn tells a client what a server's marker says.
-func (s *State) learn(c, i int, lineage string, epoch uint64, epochs node.Epochs) {
-	if epoch == 0 {
-		return
+func (s *State) learn(c, i int, shown protocol.Shown) {
+	if shown.Epoch > 0 {
+		s.lineages[c][i], s.epochs[c] = shown.Lineage, shown.AddTo(s.epochs[c])
 	}
-	s.lineages[c][i] = lineage
-	s.epochs[c] = s.epochs[c].Merge(epochs).Merge(node.NewEpochs(map[string]uint64{lineage: epoch}))
 }

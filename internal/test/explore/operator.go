@@ -126,8 +126,7 @@ func (m *machine) proceed(s *State, op *operator) {
 			if req.Mark, req.Guard = node.MarkReplace, &guard; op.State == protocol.Barring {
 				kind, req.Mark = Bar, node.MarkBar
 			}
-			guard.Told = op.State == protocol.Replacing && !slices.Contains(op.own, op.at[i])
-			s.orders = append(s.orders, order{op.at[i], i, kind, req})
+			s.orders = append(s.orders, order{op.at[i], i, kind, protocol.MarkWith(req, "", "", 0, slices.Contains(op.own, op.at[i]))})
 		}
 	}
 }
@@ -139,7 +138,7 @@ func (m *machine) marked(s *State, c int, do doer) {
 	nodes := make([]protocol.Seen, len(list))
 	for n, i := range list {
 		r := s.servers[i].Mark(s.clockOf(i), node.MarkRequest{Mark: node.MarkRead, Guard: mine})
-		nodes[n] = protocol.See(mine, protocol.Says(&r), r.Status != node.Misconfigured)
+		nodes[n] = protocol.See(mine, protocol.Says(&r), r.Status != node.Misconfigured, r.Lineage, r.Epoch)
 	}
 	if protocol.Returned(nodes, returns) {
 		returns = 0

@@ -35,14 +35,8 @@ func (c *Client) mark() {
 	mk.runs = true
 	seen := make([]protocol.Seen, Servers)
 	c.markAll(protocol.All(Servers), node.MarkRead, func(i int, r node.Reply) {
-		state := protocol.MarkerState{Marked: r.Guard, Trusted: r.Status == node.Granted, Left: r.Left, Reason: r.Reason}
-		if r.Status != node.Quarantined {
-			state.Left = 0
-		}
-		if protocol.FailedBack(r.Epoch, c.members[i].epoch) {
-			state.Trusted, state.Left = false, 0
-		}
-		seen[i] = protocol.Seen{Answered: r.Status != node.Misconfigured, Marked: r.Guard != nil, Outdated: protocol.Outdated(state)}
+		state := protocol.Says(&node.MarkReply{Status: r.Status, Left: r.Left, Marker: r.Marker})
+		seen[i] = protocol.See(&c.w.guard, protocol.Believed(state, r.Epoch, c.members[i].epoch), r.Status != node.Misconfigured, "", 0)
 	}, func() {
 		before := mk.count
 		c.markAll(protocol.ToMark(seen, 0), node.MarkWrite, func(i int, r node.Reply) {

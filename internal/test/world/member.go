@@ -54,7 +54,7 @@ func (v view) ClockKnown() bool {
 }
 
 func (v view) Token(floor node.Token) node.Token {
-	return min(max(protocol.NextToken(v.last, v.time().Add(v.Offset())), floor), node.MaxToken)
+	return protocol.NextToken(v.last, floor, v.time().Add(v.Offset()))
 }
 
 func (v view) Random(d time.Duration) time.Duration {
