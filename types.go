@@ -23,10 +23,10 @@ const (
 	// NoReplicas as Cluster.Replicas states that no replica is required.
 	NoReplicas = -1
 
-	// GuardAuto is GuardOn for several nodes, for a master that Sentinel manages,
-	// and for a database, etcd or ZooKeeper, if the nodes can be guarded. Otherwise
-	// it is GuardOff: during the quarantine of a single plain Redis server no other
-	// node could grant locks.
+	// GuardAuto is GuardOn for several nodes, for a master that Sentinel manages, and
+	// for a database, etcd or ZooKeeper, if all nodes can be guarded: a file and memory
+	// cannot. Otherwise it is GuardOff: during the quarantine of a single plain Redis
+	// server or a single Redis Cluster no other node could grant locks.
 	GuardAuto GuardMode = 0
 	// GuardOn writes a marker to every node, and quarantines a node that has
 	// lost it.

@@ -35,7 +35,9 @@ func (s *snapshot) notice() markup {
 		return notice("danger", fmt.Sprintf("%d of %s reachable; quorum is %d. Locks are unavailable.", reachable, count(len(s.nodes), "node"), s.need()),
 			join(s.outOfService(), s.lastKnown(),
 				fill(`<p>No lock can be acquired or extended until % answer: <b>redlatch doctor</b> says why they do not.</p>`+
-					`<p>A holder loses its lock at its deadline, and its program is notified%. %</p>`, count(s.need(), "node"), s.lastDeadline(), s.comeback())))
+					`<p>A holder loses its lock at its deadline, and its program is notified%. %</p>`, count(s.need(), "node"), s.lastDeadline(), either(s.pulse.Guarded,
+					"A node that comes back without its data is quarantined first, so nobody gets a lock that another still holds.",
+					"The restart guard is off: a node that comes back without its data may grant a lock that another still holds."))))
 	case s.err != nil:
 		return notice("danger", errorText(s.err), join(s.outOfService(), s.lastKnown()))
 	case n < s.need():
@@ -98,13 +100,6 @@ func (s *snapshot) lastKnown() markup {
 		return "<p>What is shown of locks is incomplete: a quorum has never answered this page.</p>"
 	}
 	return fill("<p>The locks on this page are as the nodes reported them at %. They may have changed since.</p>", clock(s.asOf))
-}
-
-// comeback says what a node does that comes back without its data.
-func (s *snapshot) comeback() markup {
-	return either(s.pulse.Guarded,
-		"A node that comes back without its data is quarantined first, so nobody gets a lock that another still holds.",
-		"The restart guard is off: a node that comes back without its data may grant a lock that another still holds.")
 }
 
 // lastDeadline says when the last of the locks that are shown expires; empty if

@@ -41,12 +41,6 @@ var (
 // surveyLimit limits one survey.
 const surveyLimit = time.Minute
 
-func newSource(a *admin.Admin, opts Options) *source {
-	s := &source{admin: a, interval: opts.Interval, most: opts.MaxViewers, viewers: map[*viewer]bool{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
-}
-
 // close ends all surveys, and waits for them.
 func (s *source) close() {
 	s.mu.Lock()

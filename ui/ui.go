@@ -76,7 +76,9 @@ func New(client *redlatch.Client, opts *Options) (*UI, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &UI{opts: o, source: newSource(admin.New(client), o)}, nil
+	s := &source{admin: admin.New(client), interval: o.Interval, most: o.MaxViewers, viewers: map[*viewer]bool{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return &UI{opts: o, source: s}, nil
 }
 
 // Close ends all that watch, and waits for the requests to the nodes. It leaves

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"testing"
@@ -114,4 +115,23 @@ func Prepared(t testing.TB, n *Node) int {
 	count, err := strconv.Atoi(string(Execute(t, n, "SELECT count(*) FROM pg_prepared_statements")[0][0]))
 	check.Must(t, err)
 	return count
+}
+
+// SentAs returns the type of the message in which each statement is sent on a session of
+// our own, by its text.
+func SentAs() map[string]byte {
+	s, as := &store{table: "locks", places: "places"}, map[string]byte{}
+	q := s.statements()
+	all := []statement{q.look, q.put, q.drop, q.live}
+	for _, k := range kinds() {
+		all = append(all, s.statement(k))
+	}
+	for _, st := range all {
+		var sent bytes.Buffer
+		f := pgproto3.NewFrontend(nil, &sent)
+		call{statement: st, values: []string{"x"}}.send(f)
+		_ = f.Flush()
+		as[st.text] = sent.Bytes()[0]
+	}
+	return as
 }

@@ -208,7 +208,7 @@ func (s *store) run(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 	return append(results[1:2], results[3:]...), err
 }
 
-// send has a prepared statement executed.
+// send executes a prepared statement. A write is a message of the simple protocol: see execute.
 func (x call) send(f *pgproto3.Frontend) {
 	if !strings.HasPrefix(x.text, "SELECT ") {
 		simple("EXECUTE " + x.name + " ('" + strings.Join(x.values, "','") + "')")(f)

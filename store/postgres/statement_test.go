@@ -5,6 +5,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -165,6 +166,16 @@ func TestTableThatIsRewrittenIsNotTakenForEmpty(t *testing.T) {
 					t.Errorf("the extension is %v, and the holder's row is there", r.Status)
 				}
 			})
+		}
+	}
+}
+
+// TestWritesAreMessagesOfTheSimpleProtocol: of the extended protocol, one whose Sync never
+// comes would keep its row locked.
+func TestWritesAreMessagesOfTheSimpleProtocol(t *testing.T) {
+	for text, as := range postgres.SentAs() {
+		if writes := regexp.MustCompile("INSERT|UPDATE|DELETE").MatchString(text); writes != (as == 'Q') {
+			t.Errorf("sent as %c: %s", as, text)
 		}
 	}
 }

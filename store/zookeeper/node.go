@@ -145,7 +145,8 @@ func newNode(servers []string, conn *zk.Conn, o Options) (*Node, error) {
 		return nil, &node.ConfigError{Field: "User", Value: o.User, Bound: "a user without a colon, if there is a password"}
 	}
 	o.Name = cmp.Or(o.Name, "zookeeper://"+strings.Join(slices.Sorted(slices.Values(servers)), "+")+o.Root)
-	s := newStore(servers, conn, o)
+	s := &store{link: link{servers: servers, opts: o, conn: conn}, root: o.Root, name: o.Name, acl: o.acl(),
+		sights: map[string]sight{}, heard: map[string]stored{}, own: map[[2]string]string{}, lived: map[string]int64{}}
 	return &Node{casnode.New(s, &casnode.Options{Poll: o.Poll}), s}, nil
 }
 

@@ -99,7 +99,9 @@ func (s *store) readIn(conn *zk.Conn, name string, c *call) (p sight, err error)
 		switch p, err = s.collect(conn, name, nil); {
 		case err != nil || p.asOf(zxid):
 			return p, err
-		case p.around(last):
+		case p.server == last.server && p.marker.zxid == last.marker.zxid && p.floorAt == last.floorAt:
+			// All but the row was the same before and after the last row was read. A row
+			// that was removed in between has left a trace in the floor.
 			return last, nil
 		}
 	}
@@ -121,12 +123,6 @@ func (s *store) catchUp(conn *zk.Conn) (int64, error) {
 // asOf reports whether all is as it was at a zxid before it was read. A row that is
 // missing may have been removed since then, and the floor have been read before that.
 func (p sight) asOf(zxid int64) bool { return p.changed < zxid && p.row.zxid != 0 }
-
-// around reports whether all but the row was the same before and after the row of q was
-// read. A row that was removed in between has left a trace in the floor.
-func (p sight) around(q sight) bool {
-	return p.server == q.server && p.marker.zxid == q.marker.zxid && p.floorAt == q.floorAt
-}
 
 // collect reads the znodes, those of all names first. beside is called meanwhile.
 func (s *store) collect(conn *zk.Conn, name string, beside func() error) (p sight, err error) {

@@ -43,11 +43,6 @@ var (
 	_ casnode.Placer   = (*store)(nil)
 )
 
-func newStore(servers []string, conn *zk.Conn, o Options) *store {
-	return &store{link: link{servers: servers, opts: o, conn: conn}, root: o.Root, name: o.Name, acl: o.acl(),
-		sights: map[string]sight{}, heard: map[string]stored{}, own: map[[2]string]string{}, lived: map[string]int64{}}
-}
-
 func (s *store) String() string { return s.name }
 func (s *store) Close() error   { return s.close() }
 

@@ -38,10 +38,6 @@ type Client struct {
 	marks   marking
 }
 
-func newClient(w *World, i int) *Client {
-	return &Client{Name: names[i], w: w, number: i, every: time.Second}
-}
-
 // uptime is the client's monotonic clock, which nobody can set.
 func (c *Client) uptime() protocol.Instant { return start + c.w.now }
 

@@ -2,10 +2,11 @@ package world
 
 import (
 	"encoding/json"
-	"github.com/redlatch/redlatch/internal/test/check"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/check"
 )
 
 // send sends a command to the page.

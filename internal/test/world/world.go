@@ -83,7 +83,7 @@ func New(o Options) *World {
 		w.Servers = append(w.Servers, newServer(w, i))
 	}
 	for i := range o.Clients {
-		w.Clients = append(w.Clients, newClient(w, i))
+		w.Clients = append(w.Clients, &Client{Name: names[i], w: w, number: i, every: time.Second})
 	}
 	if o.Busy {
 		for i, c := range w.Clients {

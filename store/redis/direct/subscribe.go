@@ -63,7 +63,8 @@ func (d *driver) Subscribe(ctx context.Context, channel string, up func(), messa
 		case <-ticker.C:
 		}
 		if c.replies() == heard {
-			c.ping() // if there is no answer, the connection is given up
+			// If there is no answer, the connection is given up.
+			c.start(request{command: []string{"PING"}, limit: pingLimit, raw: func(resp.Reply, error) {}})
 		}
 	}
 }
@@ -103,11 +104,6 @@ func (c *conn) replies() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.heard
-}
-
-// ping asks the server for an answer.
-func (c *conn) ping() {
-	c.start(request{command: []string{"PING"}, limit: pingLimit, raw: func(resp.Reply, error) {}})
 }
 
 // confirms reports that a message is the reply to SUBSCRIBE or UNSUBSCRIBE.

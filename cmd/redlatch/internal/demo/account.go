@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
 )
 
@@ -87,10 +86,6 @@ func (a *account) write(text string) error {
 type remoteAccount struct {
 	url    string
 	client http.Client
-}
-
-func reachAccount(url string, token redlatch.Token) *remoteAccount {
-	return &remoteAccount{url, http.Client{Transport: &fence.Transport{Token: token}}}
 }
 
 func (a *remoteAccount) read() (int, error) {

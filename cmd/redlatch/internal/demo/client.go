@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"errors"
+	"net/http"
 	"path"
 	"time"
 
@@ -63,7 +64,7 @@ func runClient(o order, say func(event) error) error {
 // add reads the balance and writes the new one. It does not look at its context
 // before it writes: a process can always be stopped after its last look.
 func (o order) add(lease *redlatch.Lease, nodes int, say func(event) error) error {
-	account := reachAccount(o.Account, lease.Token())
+	account := &remoteAccount{o.Account, http.Client{Transport: &fence.Transport{Token: lease.Token()}}}
 	was, err := account.read()
 	if err != nil {
 		return err

@@ -103,7 +103,9 @@ func (s *supervisor) loop() {
 			s.exit = &end
 			s.note(Note{What: Finished, Exit: end.Exit})
 		case sig := <-s.child.stopped:
-			s.childStopped(sig)
+			if !s.child.wantsTerminal(sig) && s.child.isJobStop(sig) {
+				s.pause(true)
+			}
 		case sig := <-s.Signals:
 			s.signal(sig)
 		case <-s.extended:
@@ -276,13 +278,6 @@ func (s *supervisor) note(n Note) {
 	if s.Note != nil {
 		n.Pid = s.child.pid()
 		s.Note(n)
-	}
-}
-
-// childStopped is called when a signal has stopped CMD.
-func (s *supervisor) childStopped(sig os.Signal) {
-	if !s.child.wantsTerminal(sig) && s.child.isJobStop(sig) {
-		s.pause(true)
 	}
 }
 
