@@ -34,7 +34,7 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w (%w)", err, errShape, node.ErrUnsent) // no key on the name, no such column, another type
 	}
 	switch class := refused.Code[:min(2, len(refused.Code))]; class {
-	case "08", "57", "58", "XX": // the connection or the server failed, maybe after the commit
+	case "08", "25", "57", "58", "XX": // the connection, the session or the server failed, maybe after the commit
 		return err
 	}
 	// The server refused the statement, so its transaction had no effect.

@@ -3,12 +3,14 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redlatch/redlatch/internal/test/check"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/casnode"
 )
 
@@ -99,6 +101,9 @@ func Together(ctx context.Context, n *Node, value string, texts ...string) (foun
 	}
 	return found, err
 }
+
+// Unsent reports whether an error says that nothing was executed.
+func Unsent(err error) bool { return errors.Is(explain(err), node.ErrUnsent) }
 
 // Mistake has the session of the node's only connection take its server for another.
 func Mistake(t testing.TB, n *Node) {

@@ -4,10 +4,14 @@ package postgres_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"net"
 	"regexp"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/redlatch/redlatch/internal/test/poll"
@@ -177,5 +181,66 @@ func TestWritesAreMessagesOfTheSimpleProtocol(t *testing.T) {
 		if writes := regexp.MustCompile("INSERT|UPDATE|DELETE").MatchString(text); writes != (as == 'Q') {
 			t.Errorf("sent as %c: %s", as, text)
 		}
+	}
+}
+
+// TestReleaseIsWrittenThoughTheLookAfterItConflicts has the look, which is a serializable
+// transaction of its own, meet another one that has read what a third one wrote.
+func TestReleaseIsWrittenThoughTheLookAfterItConflicts(t *testing.T) {
+	server := servertest.OwnPostgreSQL(t)
+	db := databaseAt(t, server.DSN())
+	n := openAt(t, server.DSN()+"&default_transaction_isolation=serializable&pool_max_conns=1", "")
+	useAll(t, n, "job")
+	req := node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Minute, Fencing: node.Fencing{Retention: time.Minute, Window: time.Minute}}
+	_, err := n.Do(t.Context(), req)
+	must(t, err)
+	exec(t, db, `CREATE TABLE x (a int)`, `INSERT INTO x VALUES (1)`, `INSERT INTO redlatch_lock_place (name, ticket, waiter, process, lapses) VALUES ('job', 5, '0-0-0-AAAA', 'dead', 0)`)
+	rival, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelSerializable})
+	must(t, err)
+	for i, text := range []string{`SELECT * FROM x`, `UPDATE redlatch_lock_place SET lapses = 1`, `LOCK TABLE redlatch_lock_place IN ACCESS EXCLUSIVE MODE`} {
+		if i == 2 {
+			exec(t, db, `BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE x SET a = 2; COMMIT`)
+		}
+		_, err := rival.ExecContext(t.Context(), text)
+		must(t, err)
+	}
+	req.Op = node.OpRelease
+	released := answer(t, n, req)
+	until(t, db, blockedText)
+	must(t, rival.Commit())
+	if r := <-released; r.Status != node.Granted {
+		t.Errorf("the release was answered with %v", r.Status)
+	}
+}
+
+// TestCommitBeforeABrokenAnswerIsNotUnsent has a server refuse the second statement of a
+// message, and go before it says that the first one is committed.
+func TestCommitBeforeABrokenAnswerIsNotUnsent(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer listener.Close()
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			server := pgproto3.NewBackend(conn, conn)
+			server.ReceiveStartupMessage()
+			server.Send(&pgproto3.AuthenticationOk{})
+			server.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+			server.Flush()
+			server.Receive()
+			for _, tag := range []string{"BEGIN", "INSERT 0 1", "COMMIT"} {
+				server.Send(&pgproto3.CommandComplete{CommandTag: []byte(tag)})
+			}
+			server.Send(&pgproto3.ErrorResponse{Severity: "ERROR", Code: "42501"})
+			server.Flush()
+			conn.Close()
+		}
+	}()
+	pool, err := pgxpool.New(t.Context(), "postgres://user@"+listener.Addr().String()+"/lock?sslmode=disable")
+	must(t, err)
+	defer pool.Close()
+	n, err := postgres.From(pool, &postgres.Options{Poll: true})
+	must(t, err)
+	if _, err := postgres.Together(t.Context(), n, "", "a write", "a look"); err == nil || postgres.Unsent(err) {
+		t.Errorf("the answer to a write that may be committed: %v", err)
 	}
 }

@@ -110,6 +110,9 @@ func execute(ctx context.Context, conn *pgconn.PgConn, sends ...func(*pgproto3.F
 	for ready := 0; ready < len(sends) && broken == nil; {
 		message, failed := conn.ReceiveMessage(context.Background())
 		if failed != nil { // it is said to be unsent, which it is not
+			if len(open) > 0 {
+				err = nil // it is of a later statement: those before it may be committed
+			}
 			broken = cmp.Or(err, ctx.Err(), errors.Unwrap(failed), failed)
 		}
 		switch m := message.(type) {
@@ -275,13 +278,12 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, w casnode.Write
 		calls = append(calls, call{statement: s.look, values: values[:1]})
 	}
 	results, err := s.run(ctx, calls...)
+	done = len(results) > 0 && results[0].CommandTag.RowsAffected() > 0
 	switch {
-	case hasCode(err, "40001") || hasCode(err, "40P01"):
+	case !done && (hasCode(err, "40001") || hasCode(err, "40P01")):
 		err = nil // another transaction came between: read again
 	case err != nil && len(results) == 0:
 		return false, present, explain(err)
-	default:
-		done = results[0].CommandTag.RowsAffected() > 0
 	}
 	switch {
 	case done && err != nil: // it is committed: if the look fails, who waits asks all the same
