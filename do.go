@@ -47,7 +47,8 @@ func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, fn f
 
 // run runs fn under the lease, and releases it.
 func (l *Lease) run(ctx context.Context, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) (err error) {
-	work, cancel := context.WithCancelCause(withHeld(ctx, l))
+	outer, _ := ctx.Value(heldKey{}).(*held)
+	work, cancel := context.WithCancelCause(context.WithValue(ctx, heldKey{}, &held{l, outer}))
 	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
 	defer func() {
 		stop()

@@ -16,11 +16,6 @@ type held struct {
 
 type heldKey struct{}
 
-func withHeld(ctx context.Context, l *Lease) context.Context {
-	outer, _ := ctx.Value(heldKey{}).(*held)
-	return context.WithValue(ctx, heldKey{}, &held{lease: l, outer: outer})
-}
-
 // heldOn returns the lease on the key that Do already holds for this context: a
 // caller that waited for it would wait for itself. It is nil for none.
 func heldOn(ctx context.Context, c *Client, key string) *Lease {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis"
 
 	"github.com/redlatch/redlatch/store/redis/goredis"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
@@ -124,7 +123,7 @@ var onRedis = []*Contender{
 		Open: openOver(goredis.Nodes)},
 	{Key: "redsync-goredis", Title: "redsync, go-redis", Server: server.RedisKind, Direct: []string{"set", "setnx"},
 		Note: "its default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but `ContextTimeoutEnabled`",
-		Open: openRedsync(func(a string) (redis.Pool, error) { return redsyncgoredis.NewPool(goRedisClient(a)), nil })},
+		Open: openRedsync(goRedisPool)},
 	{Key: "redsync-rueidis", Title: "redsync, rueidis", Server: server.RedisKind, Native: true, Direct: []string{"set", "setnx"},
 		Note: "redsync's default delays, tries unlimited; rueidis defaults",
 		Open: openRedsync(rueidisPool)},

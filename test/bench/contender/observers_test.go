@@ -19,8 +19,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/redlatch/redlatch"
-	redlatchotel "github.com/redlatch/redlatch/adapters/otel"
-	redlatchprom "github.com/redlatch/redlatch/adapters/prom"
+	"github.com/redlatch/redlatch/adapters/otel"
+	"github.com/redlatch/redlatch/adapters/prom"
 	"github.com/redlatch/redlatch/internal/test/check"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/observe"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis"
+	redsyncgoredis "github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	redsyncrueidis "github.com/go-redsync/redsync/v4/redis/rueidis"
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidiscompat"
@@ -14,6 +15,10 @@ import (
 
 // pool connects to a server.
 type pool func(address string) (redis.Pool, error)
+
+func goRedisPool(address string) (redis.Pool, error) {
+	return redsyncgoredis.NewPool(goRedisClient(address)), nil
+}
 
 func rueidisPool(address string) (redis.Pool, error) {
 	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}, ForceSingleClient: true})
