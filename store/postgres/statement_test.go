@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -242,5 +243,8 @@ func TestCommitBeforeABrokenAnswerIsNotUnsent(t *testing.T) {
 	must(t, err)
 	if _, err := postgres.Together(t.Context(), n, "", "a write", "a look"); err == nil || postgres.Unsent(err) {
 		t.Errorf("the answer to a write that may be committed: %v", err)
+	}
+	if postgres.Unsent(&pgconn.PgError{Code: "25P04"}) { // the session has lasted for too long
+		t.Error("a server that ends the session after the write is taken to have written nothing")
 	}
 }

@@ -109,10 +109,11 @@ func execute(ctx context.Context, conn *pgconn.PgConn, sends ...func(*pgproto3.F
 	rows, open := [][][]byte(nil), []*pgconn.Result(nil) // not known to be committed
 	for ready := 0; ready < len(sends) && broken == nil; {
 		message, failed := conn.ReceiveMessage(context.Background())
-		if failed != nil { // it is said to be unsent, which it is not
+		if failed != nil {
 			if len(open) > 0 {
 				err = nil // it is of a later statement: those before it may be committed
 			}
+			// The driver says that nothing was sent, which is not true: its cause does not.
 			broken = cmp.Or(err, ctx.Err(), errors.Unwrap(failed), failed)
 		}
 		switch m := message.(type) {
